@@ -1,0 +1,1 @@
+//! An embedded GGUF model, through llama.cpp.

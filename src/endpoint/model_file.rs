@@ -1,0 +1,1 @@
+//! Fetches model files and checks their digests.

@@ -1,0 +1,1 @@
+//! A deterministic judge with planted failure modes.
