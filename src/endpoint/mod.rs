@@ -174,7 +174,8 @@ pub trait Endpoint: Send + Sync {
     /// What it can do.
     fn capabilities(&self) -> Capabilities;
     /// One attempt.
-    fn answer<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Result<Response, EndpointError>>;
+    fn answer<'a>(&'a self, request: &'a Request)
+    -> BoxFuture<'a, Result<Response, EndpointError>>;
     /// An upper bound of the tokens that the request can use, reserved before it is sent.
     /// A token is at least one byte, so bytes bound tokens from above.
     fn bound(&self, request: &Request) -> Usage {
@@ -183,6 +184,9 @@ pub trait Endpoint: Send + Sync {
             Want::Text { max_tokens, .. } => u64::from(*max_tokens),
             Want::Scores { .. } | Want::Embedding => 0,
         };
-        Usage { prompt_tokens: bytes as u64, completion_tokens: completion }
+        Usage {
+            prompt_tokens: bytes as u64,
+            completion_tokens: completion,
+        }
     }
 }

@@ -34,14 +34,19 @@ impl Locale {
     /// # Errors
     /// [`LocaleError`] when the text is no BCP-47 tag of language, optional script and region.
     pub fn parse(text: &str) -> Result<Self, LocaleError> {
-        let error = |why: &str| LocaleError { text: text.chars().take(60).collect(), why: why.into() };
+        let error = |why: &str| LocaleError {
+            text: text.chars().take(60).collect(),
+            why: why.into(),
+        };
         let id = LanguageIdentifier::try_from_str(&text.trim().replace('_', "-"))
             .map_err(|_| error("write a BCP-47 tag such as es-MX (language, then region)"))?;
         if id.language.is_unknown() {
             return Err(error("the language is missing; write a tag such as es-MX"));
         }
         if !id.variants.is_empty() {
-            return Err(error("variants are not part of a locale here; keep language and region"));
+            return Err(error(
+                "variants are not part of a locale here; keep language and region",
+            ));
         }
         Ok(Self(id.to_string().into()))
     }
@@ -83,7 +88,8 @@ impl Locale {
     /// The English name of the country, its code where the name is not known, or an empty text
     /// where the tag has no region.
     pub fn country_name(&self) -> &str {
-        self.region().map_or("", |code| names::region_name(code).unwrap_or(code))
+        self.region()
+            .map_or("", |code| names::region_name(code).unwrap_or(code))
     }
 
     /// A name to show people and models: `Spanish (Mexico)`.
@@ -127,10 +133,24 @@ mod tests {
 
     #[test]
     fn tags_become_canonical() {
-        for (given, want) in [("es-MX", "es-MX"), ("ES_mx", "es-MX"), ("zh-hant-tw", "zh-Hant-TW"), ("eu", "eu"), ("es-419", "es-419")] {
+        for (given, want) in [
+            ("es-MX", "es-MX"),
+            ("ES_mx", "es-MX"),
+            ("zh-hant-tw", "zh-Hant-TW"),
+            ("eu", "eu"),
+            ("es-419", "es-419"),
+        ] {
             assert_eq!(Locale::parse(given).unwrap().as_str(), want);
         }
-        for bad in ["", "x", "Spanish (es) in Mexico", "es-MX-", "../etc", "es MX", "und"] {
+        for bad in [
+            "",
+            "x",
+            "Spanish (es) in Mexico",
+            "es-MX-",
+            "../etc",
+            "es MX",
+            "und",
+        ] {
             assert!(Locale::parse(bad).is_err(), "{bad} was accepted");
         }
     }

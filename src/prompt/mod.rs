@@ -1,1 +1,14 @@
-//! Owns prompt.
+//! Owns prompt versions: sections, demos, skeletons, rendering, digest, diff and edits.
+//! Must not know endpoints, scores, or the gold of the item that it renders.
+
+mod edit;
+mod render;
+mod seed;
+mod version;
+
+pub use edit::{Edit, EditError};
+pub use render::{Fence, RenderError, Renderer};
+pub use seed::{SeedError, load_seed};
+pub use version::{
+    AnswerFormat, Calibration, CriterionCalibration, Demo, LOCALE_NOTES, Skeleton, Version, Words,
+};

@@ -95,15 +95,20 @@ impl Criterion {
     pub fn label_index(&self, text: &str) -> Option<usize> {
         let text = text.trim().to_lowercase();
         let same = |other: &str| other.to_lowercase() == text;
-        self.labels
-            .iter()
-            .position(|l| same(&l.name))
-            .or_else(|| self.labels.iter().position(|l| l.aliases.iter().any(|a| same(a)) || same(&l.word)))
+        self.labels.iter().position(|l| same(&l.name)).or_else(|| {
+            self.labels
+                .iter()
+                .position(|l| l.aliases.iter().any(|a| same(a)) || same(&l.word))
+        })
     }
 
     /// The values of the labels, with the position standing in where a label has none.
     pub fn values(&self) -> Vec<f64> {
-        self.labels.iter().enumerate().map(|(i, l)| l.value.unwrap_or(i as f64)).collect()
+        self.labels
+            .iter()
+            .enumerate()
+            .map(|(i, l)| l.value.unwrap_or(i as f64))
+            .collect()
     }
 
     /// Per label, whether it abstains.
@@ -115,7 +120,9 @@ impl Criterion {
 impl Task {
     /// Index of a criterion by name, ignoring case.
     pub fn criterion_index(&self, name: &str) -> Option<usize> {
-        self.criteria.iter().position(|c| c.name.eq_ignore_ascii_case(name))
+        self.criteria
+            .iter()
+            .position(|c| c.name.eq_ignore_ascii_case(name))
     }
 
     /// Index, in this task's labels, of a label as a data file writes it; goes through the reading
@@ -137,6 +144,8 @@ impl Task {
 
     /// The outcome of a full set of labels (one index per criterion): the first rule that matches.
     pub fn outcome(&self, labels: &[usize]) -> Option<usize> {
-        self.outcomes.iter().position(|rule| rule.when.holds(labels))
+        self.outcomes
+            .iter()
+            .position(|rule| rule.when.holds(labels))
     }
 }

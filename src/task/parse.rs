@@ -133,9 +133,15 @@ struct RawReadingLabel {
 /// [`TaskError`] with the place in the TOML, or the name that does not resolve.
 pub fn parse_task(text: &str, reading: Option<&str>) -> Result<Task, TaskError> {
     let raw: RawTask = toml::from_str(text)?;
-    let invalid = |what: String| TaskError::Invalid { task: raw.name.clone(), what };
+    let invalid = |what: String| TaskError::Invalid {
+        task: raw.name.clone(),
+        what,
+    };
     if raw.format != 1 {
-        return Err(invalid(format!("format {} is not known to this program, which reads format 1", raw.format)));
+        return Err(invalid(format!(
+            "format {} is not known to this program, which reads format 1",
+            raw.format
+        )));
     }
     if raw.criteria.is_empty() {
         return Err(invalid("a task needs at least one [[criteria]]".into()));
@@ -143,7 +149,10 @@ pub fn parse_task(text: &str, reading: Option<&str>) -> Result<Task, TaskError> 
     let fields = check_fields(&raw.fields).map_err(invalid)?;
     let mut criteria = Vec::new();
     for c in &raw.criteria {
-        if criteria.iter().any(|other: &Criterion| other.name.eq_ignore_ascii_case(&c.name)) {
+        if criteria
+            .iter()
+            .any(|other: &Criterion| other.name.eq_ignore_ascii_case(&c.name))
+        {
             return Err(invalid(format!("criterion `{}` is there twice", c.name)));
         }
         criteria.push(check_criterion(c).map_err(invalid)?);
@@ -151,27 +160,68 @@ pub fn parse_task(text: &str, reading: Option<&str>) -> Result<Task, TaskError> 
     let mut relabel = Vec::new();
     if let Some(name) = reading {
         let known: Vec<_> = raw.readings.iter().map(|r| r.name.as_str()).collect();
-        let found = raw.readings.iter().find(|r| r.name == name).ok_or_else(|| {
-            invalid(format!("there is no reading `{name}`; the task has {}", if known.is_empty() { "none".into() } else { known.join(", ") }))
-        })?;
+        let found = raw
+            .readings
+            .iter()
+            .find(|r| r.name == name)
+            .ok_or_else(|| {
+                invalid(format!(
+                    "there is no reading `{name}`; the task has {}",
+                    if known.is_empty() {
+                        "none".into()
+                    } else {
+                        known.join(", ")
+                    }
+                ))
+            })?;
         (criteria, relabel) = apply_reading(&criteria, found).map_err(invalid)?;
     }
     let condition = |map: &BTreeMap<String, String>| resolve(&criteria, map).map_err(invalid);
     let mut outcomes = Vec::new();
     for o in &raw.outcomes {
-        outcomes.push(OutcomeRule { name: o.name.clone(), when: condition(&o.when)? });
+        outcomes.push(OutcomeRule {
+            name: o.name.clone(),
+            when: condition(&o.when)?,
+        });
     }
-    let inconsistent = raw.inconsistent.iter().map(condition).collect::<Result<Vec<_>, _>>()?;
+    let inconsistent = raw
+        .inconsistent
+        .iter()
+        .map(condition)
+        .collect::<Result<Vec<_>, _>>()?;
     let mut rates = Vec::new();
     for r in &raw.rates {
         let named = r.outcomes.iter().map(|name| {
-            outcomes.iter().position(|o| o.name == *name).ok_or_else(|| invalid(format!("rate `{}` names the outcome `{name}`, which is not in [[outcomes]]", r.name)))
+            outcomes
+                .iter()
+                .position(|o| o.name == *name)
+                .ok_or_else(|| {
+                    invalid(format!(
+                        "rate `{}` names the outcome `{name}`, which is not in [[outcomes]]",
+                        r.name
+                    ))
+                })
         });
-        rates.push(Rate { name: r.name.clone(), title: r.title.clone(), outcomes: named.collect::<Result<_, _>>()?, when: condition(&r.when)?, among: condition(&r.among)? });
+        rates.push(Rate {
+            name: r.name.clone(),
+            title: r.title.clone(),
+            outcomes: named.collect::<Result<_, _>>()?,
+            when: condition(&r.when)?,
+            among: condition(&r.among)?,
+        });
     }
     Ok(Task {
-        name: raw.name.clone(), title: raw.title.clone(), description: raw.description.clone(), source: raw.source.clone(),
-        fields, criteria, outcomes, inconsistent, rates, reading: reading.map(str::to_owned), relabel,
+        name: raw.name.clone(),
+        title: raw.title.clone(),
+        description: raw.description.clone(),
+        source: raw.source.clone(),
+        fields,
+        criteria,
+        outcomes,
+        inconsistent,
+        rates,
+        reading: reading.map(str::to_owned),
+        relabel,
     })
 }
 
@@ -185,10 +235,23 @@ fn check_fields(raw: &[RawField]) -> Result<Vec<Field>, String> {
             if !seen.insert(f.name.clone()) {
                 return Err(format!("field `{}` is there twice", f.name));
             }
-            if !f.name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') || f.name.is_empty() {
-                return Err(format!("field `{}`: use letters, digits and _ so that a template can name it", f.name));
+            if !f
+                .name
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || c == '_')
+                || f.name.is_empty()
+            {
+                return Err(format!(
+                    "field `{}`: use letters, digits and _ so that a template can name it",
+                    f.name
+                ));
             }
-            Ok(Field { name: f.name.clone(), title: f.title.clone().unwrap_or_else(|| f.name.clone()), required: !f.optional, identifies: f.identifies })
+            Ok(Field {
+                name: f.name.clone(),
+                title: f.title.clone().unwrap_or_else(|| f.name.clone()),
+                required: !f.optional,
+                identifies: f.identifies,
+            })
         })
         .collect()
 }
@@ -208,30 +271,62 @@ fn check_criterion(raw: &RawCriterion) -> Result<Criterion, String> {
         })
         .collect();
     check_labels(&raw.name, raw.scale, &labels)?;
-    Ok(Criterion { name: raw.name.clone(), question: raw.question.clone(), scale: raw.scale, labels })
+    Ok(Criterion {
+        name: raw.name.clone(),
+        question: raw.question.clone(),
+        scale: raw.scale,
+        labels,
+    })
 }
 
 fn check_labels(name: &str, scale: Scale, labels: &[Label]) -> Result<(), String> {
     let decided: Vec<_> = labels.iter().filter(|l| !l.abstain).collect();
     if decided.len() < 2 {
-        return Err(format!("criterion `{name}` needs at least two labels that do not abstain"));
+        return Err(format!(
+            "criterion `{name}` needs at least two labels that do not abstain"
+        ));
     }
     if labels.len() > 64 {
-        return Err(format!("criterion `{name}` has {} labels; at most 64 are supported", labels.len()));
+        return Err(format!(
+            "criterion `{name}` has {} labels; at most 64 are supported",
+            labels.len()
+        ));
     }
     for (i, l) in labels.iter().enumerate() {
-        let clash = |other: &Label| other.name.to_lowercase() == l.name.to_lowercase() || other.word.to_lowercase() == l.word.to_lowercase();
+        let clash = |other: &Label| {
+            other.name.to_lowercase() == l.name.to_lowercase()
+                || other.word.to_lowercase() == l.word.to_lowercase()
+        };
         if labels[..i].iter().any(clash) {
-            return Err(format!("criterion `{name}`: the label `{}` has the name or the word of an earlier one", l.name));
+            return Err(format!(
+                "criterion `{name}`: the label `{}` has the name or the word of an earlier one",
+                l.name
+            ));
         }
         if l.word.trim().is_empty() {
-            return Err(format!("criterion `{name}`: the word of label `{}` is empty", l.name));
+            return Err(format!(
+                "criterion `{name}`: the word of label `{}` is empty",
+                l.name
+            ));
         }
     }
     match scale {
-        Scale::Binary if decided.len() != 2 => Err(format!("criterion `{name}` is binary and has {} labels that do not abstain", decided.len())),
-        Scale::Ordinal if decided.iter().any(|l| l.value.is_none_or(|v| !v.is_finite())) => Err(format!("criterion `{name}` is ordinal: give each label a finite `value`")),
-        Scale::Ordinal if decided.windows(2).any(|w| w[0].value >= w[1].value) => Err(format!("criterion `{name}` is ordinal: list its labels by ascending `value`")),
+        Scale::Binary if decided.len() != 2 => Err(format!(
+            "criterion `{name}` is binary and has {} labels that do not abstain",
+            decided.len()
+        )),
+        Scale::Ordinal
+            if decided
+                .iter()
+                .any(|l| l.value.is_none_or(|v| !v.is_finite())) =>
+        {
+            Err(format!(
+                "criterion `{name}` is ordinal: give each label a finite `value`"
+            ))
+        }
+        Scale::Ordinal if decided.windows(2).any(|w| w[0].value >= w[1].value) => Err(format!(
+            "criterion `{name}` is ordinal: list its labels by ascending `value`"
+        )),
         _ => Ok(()),
     }
 }
@@ -243,36 +338,82 @@ fn apply_reading(criteria: &[Criterion], reading: &RawReading) -> Result<Relabel
     let mut out = criteria.to_vec();
     let mut relabel = vec![Vec::new(); criteria.len()];
     for rc in &reading.criteria {
-        let ix = criteria.iter().position(|c| c.name == rc.name).ok_or_else(|| format!("reading `{}` names the criterion `{}`, which is not there", reading.name, rc.name))?;
+        let ix = criteria
+            .iter()
+            .position(|c| c.name == rc.name)
+            .ok_or_else(|| {
+                format!(
+                    "reading `{}` names the criterion `{}`, which is not there",
+                    reading.name, rc.name
+                )
+            })?;
         let old = &criteria[ix];
         let mut taken = vec![false; old.labels.len()];
         let mut labels = Vec::new();
         for (i, l) in rc.labels.iter().enumerate() {
             for from in &l.from {
-                let k = old.labels.iter().position(|o| o.name == *from).ok_or_else(|| format!("reading `{}`: `{from}` is no label of `{}`", reading.name, rc.name))?;
+                let k = old
+                    .labels
+                    .iter()
+                    .position(|o| o.name == *from)
+                    .ok_or_else(|| {
+                        format!(
+                            "reading `{}`: `{from}` is no label of `{}`",
+                            reading.name, rc.name
+                        )
+                    })?;
                 if std::mem::replace(&mut taken[k], true) {
-                    return Err(format!("reading `{}`: `{from}` is mapped twice", reading.name));
+                    return Err(format!(
+                        "reading `{}`: `{from}` is mapped twice",
+                        reading.name
+                    ));
                 }
                 let o = &old.labels[k];
-                relabel[ix].extend(std::iter::once(&o.name).chain(&o.aliases).map(|n| (n.clone(), i)));
+                relabel[ix].extend(
+                    std::iter::once(&o.name)
+                        .chain(&o.aliases)
+                        .map(|n| (n.clone(), i)),
+                );
             }
             let value = l.value.or((rc.scale == Scale::Binary).then_some(i as f64));
-            labels.push(Label { name: l.name.clone(), word: l.word.clone().unwrap_or_else(|| l.name.clone()), meaning: l.meaning.clone(), value, abstain: l.abstain, aliases: Vec::new() });
+            labels.push(Label {
+                name: l.name.clone(),
+                word: l.word.clone().unwrap_or_else(|| l.name.clone()),
+                meaning: l.meaning.clone(),
+                value,
+                abstain: l.abstain,
+                aliases: Vec::new(),
+            });
         }
         if let Some(k) = taken.iter().position(|t| !t) {
-            return Err(format!("reading `{}` says nothing of the label `{}`", reading.name, old.labels[k].name));
+            return Err(format!(
+                "reading `{}` says nothing of the label `{}`",
+                reading.name, old.labels[k].name
+            ));
         }
         check_labels(&rc.name, rc.scale, &labels)?;
-        out[ix] = Criterion { name: rc.name.clone(), question: rc.question.clone().unwrap_or_else(|| old.question.clone()), scale: rc.scale, labels };
+        out[ix] = Criterion {
+            name: rc.name.clone(),
+            question: rc.question.clone().unwrap_or_else(|| old.question.clone()),
+            scale: rc.scale,
+            labels,
+        };
     }
     Ok((out, relabel))
 }
 
 fn resolve(criteria: &[Criterion], map: &BTreeMap<String, String>) -> Result<Condition, String> {
     let terms = map.iter().map(|(name, label)| {
-        let c = criteria.iter().position(|c| c.name == *name).ok_or_else(|| format!("a rule names the criterion `{name}`, which is not there"))?;
-        let l = criteria[c].label_index(label).ok_or_else(|| format!("a rule names the label `{label}`, which `{name}` does not have"))?;
+        let c = criteria
+            .iter()
+            .position(|c| c.name == *name)
+            .ok_or_else(|| format!("a rule names the criterion `{name}`, which is not there"))?;
+        let l = criteria[c].label_index(label).ok_or_else(|| {
+            format!("a rule names the label `{label}`, which `{name}` does not have")
+        })?;
         Ok((c, l))
     });
-    Ok(Condition { terms: terms.collect::<Result<_, String>>()? })
+    Ok(Condition {
+        terms: terms.collect::<Result<_, String>>()?,
+    })
 }

@@ -10,7 +10,9 @@ pub struct Condition {
 impl Condition {
     /// Whether the condition holds for one label index per criterion.
     pub fn holds(&self, labels: &[usize]) -> bool {
-        self.terms.iter().all(|&(criterion, label)| labels.get(criterion) == Some(&label))
+        self.terms
+            .iter()
+            .all(|&(criterion, label)| labels.get(criterion) == Some(&label))
     }
 }
 
@@ -49,7 +51,8 @@ impl Rate {
                 if self.outcomes.is_empty() {
                     self.when.holds(r)
                 } else {
-                    !task.is_inconsistent(r) && task.outcome(r).is_some_and(|o| self.outcomes.contains(&o))
+                    !task.is_inconsistent(r)
+                        && task.outcome(r).is_some_and(|o| self.outcomes.contains(&o))
                 }
             })
             .count();

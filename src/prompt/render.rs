@@ -1,0 +1,357 @@
+//! Rendering: the skeleton is template source, everything else is a context value.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+use tera::{Context, Tera};
+
+use super::{AnswerFormat, Demo, Version};
+use crate::data::Item;
+use crate::endpoint::PromptText;
+use crate::locale::Locale;
+use crate::task::Task;
+
+/// What the prefix template may read.
+const PREFIX_SLOTS: &[&str] = &[
+    "sections",
+    "rules",
+    "locale_note",
+    "locale",
+    "criterion",
+    "criteria",
+    "demos",
+    "answer_format",
+    "fence",
+];
+/// What the item template may read.
+const ITEM_SLOTS: &[&str] = &[
+    "sections",
+    "locale",
+    "criterion",
+    "criteria",
+    "item",
+    "answer_format",
+    "fence",
+];
+
+/// Why a version cannot be rendered.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RenderError {
+    /// The template does not parse or fails on a value.
+    #[error("template `{template}` of skeleton `{skeleton}`: {what}")]
+    Template {
+        /// Skeleton name.
+        skeleton: String,
+        /// `prefix` or `item`.
+        template: &'static str,
+        /// Tera's message with the place.
+        what: String,
+    },
+    /// The template reads a variable that does not exist.
+    #[error(
+        "template `{template}` of skeleton `{skeleton}` reads `{variable}`, which is no slot; it may read {known}"
+    )]
+    UnknownVariable {
+        /// Skeleton name.
+        skeleton: String,
+        /// `prefix` or `item`.
+        template: &'static str,
+        /// The variable.
+        variable: String,
+        /// The slots there are.
+        known: String,
+    },
+    /// The template leaves out what it must show.
+    #[error(
+        "template `{template}` of skeleton `{skeleton}` never reads `{variable}`, so the judge would not see it"
+    )]
+    MissingVariable {
+        /// Skeleton name.
+        skeleton: String,
+        /// `prefix` or `item`.
+        template: &'static str,
+        /// The variable.
+        variable: &'static str,
+    },
+}
+
+/// A delimiter around item text that the item cannot contain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fence(String);
+
+impl Fence {
+    /// Draws a delimiter from the run's seed; draws again until no text contains it.
+    pub fn draw<'a>(seed: u64, texts: impl Iterator<Item = &'a str> + Clone) -> Self {
+        for attempt in 0u32.. {
+            let digest = blake3::derive_key(
+                "pluralis fence 1",
+                &[&seed.to_le_bytes()[..], &attempt.to_le_bytes()].concat(),
+            );
+            let name = format!("item-{:02x}{:02x}{:02x}", digest[0], digest[1], digest[2]);
+            if !texts.clone().any(|t| t.contains(&name)) {
+                return Self(name);
+            }
+        }
+        unreachable!("a finite set of texts cannot contain every delimiter")
+    }
+
+    /// The delimiter's text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A version's templates, parsed and checked once, ready to render.
+pub struct Renderer<'a> {
+    task: &'a Task,
+    version: &'a Version,
+    tera: Tera,
+    fence: &'a Fence,
+}
+
+#[derive(Serialize)]
+struct LocaleView<'a> {
+    tag: &'a str,
+    name: String,
+    language: &'a str,
+    country: &'a str,
+}
+
+impl<'a> From<&'a Locale> for LocaleView<'a> {
+    fn from(l: &'a Locale) -> Self {
+        // A place to name even where the tag has no region, so that templates need no special case.
+        let country = if l.country_name().is_empty() {
+            l.language_name()
+        } else {
+            l.country_name()
+        };
+        Self {
+            tag: l.as_str(),
+            name: l.display_name(),
+            language: l.language_name(),
+            country,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct FieldView<'a> {
+    name: &'a str,
+    title: &'a str,
+    text: String,
+}
+
+#[derive(Serialize)]
+struct LabelView<'a> {
+    word: &'a str,
+    meaning: &'a str,
+}
+
+#[derive(Serialize)]
+struct CriterionView<'a> {
+    name: &'a str,
+    question: &'a str,
+    labels: Vec<LabelView<'a>>,
+}
+
+#[derive(Serialize)]
+struct DemoView<'a> {
+    fields: Vec<FieldView<'a>>,
+    locale: LocaleView<'a>,
+    answer: String,
+}
+
+#[derive(Serialize)]
+struct ItemView<'a> {
+    fields: Vec<FieldView<'a>>,
+    locale: LocaleView<'a>,
+}
+
+impl<'a> Renderer<'a> {
+    /// Parses the skeleton and checks its variables.
+    ///
+    /// # Errors
+    /// [`RenderError`] for a broken template, an unknown variable, or a template that drops one.
+    pub fn new(
+        task: &'a Task,
+        version: &'a Version,
+        fence: &'a Fence,
+    ) -> Result<Self, RenderError> {
+        let mut tera = Tera::new();
+        tera.autoescape_on(Vec::<&str>::new());
+        let skeleton = &version.skeleton;
+        for (template, source, slots, needed) in [
+            ("prefix", &skeleton.prefix, PREFIX_SLOTS, &["demos"][..]),
+            ("item", &skeleton.item, ITEM_SLOTS, &["item"][..]),
+        ] {
+            let broken = |e: tera::Error| RenderError::Template {
+                skeleton: skeleton.name.clone(),
+                template,
+                what: e.to_string(),
+            };
+            tera.add_raw_template(template, source).map_err(broken)?;
+            let used: BTreeSet<String> = tera
+                .get_template_variables(template)
+                .map_err(broken)?
+                .into_iter()
+                .map(str::to_owned)
+                .collect();
+            if let Some(variable) = used.iter().find(|v| !slots.contains(&v.as_str())) {
+                return Err(RenderError::UnknownVariable {
+                    skeleton: skeleton.name.clone(),
+                    template,
+                    variable: variable.clone(),
+                    known: slots.join(", "),
+                });
+            }
+            if let Some(variable) = needed.iter().find(|v| !used.contains(**v)) {
+                return Err(RenderError::MissingVariable {
+                    skeleton: skeleton.name.clone(),
+                    template,
+                    variable,
+                });
+            }
+        }
+        Ok(Self {
+            task,
+            version,
+            tera,
+            fence,
+        })
+    }
+
+    /// The shared text for a locale and a criterion (`None`: all criteria at once, for JSON answers).
+    ///
+    /// # Errors
+    /// [`RenderError::Template`] when a value is missing or of the wrong kind.
+    pub fn prefix(&self, locale: &Locale, criterion: Option<usize>) -> Result<String, RenderError> {
+        let mut context = self.common(locale, criterion);
+        context.insert("rules", &self.version.rules);
+        context.insert("locale_note", self.version.locale_note(locale));
+        let shown = self
+            .version
+            .demos
+            .iter()
+            .filter(|d| d.only_for.as_ref().is_none_or(|only| only == locale));
+        context.insert(
+            "demos",
+            &shown.map(|d| self.demo(d, criterion)).collect::<Vec<_>>(),
+        );
+        self.render("prefix", &context)
+    }
+
+    /// The text of one item.
+    ///
+    /// # Errors
+    /// [`RenderError::Template`] when a value is missing or of the wrong kind.
+    pub fn suffix(&self, item: &Item, criterion: Option<usize>) -> Result<String, RenderError> {
+        let mut context = self.common(&item.locale, criterion);
+        let fields = self
+            .task
+            .fields
+            .iter()
+            .zip(&item.fields)
+            .map(|(f, text)| FieldView {
+                name: &f.name,
+                title: &f.title,
+                text: text.clone(),
+            });
+        context.insert(
+            "item",
+            &ItemView {
+                fields: fields.collect(),
+                locale: (&item.locale).into(),
+            },
+        );
+        self.render("item", &context)
+    }
+
+    /// Prefix and suffix together.
+    ///
+    /// # Errors
+    /// As [`Renderer::prefix`] and [`Renderer::suffix`].
+    pub fn prompt(&self, item: &Item, criterion: Option<usize>) -> Result<PromptText, RenderError> {
+        Ok(PromptText {
+            style: self.version.skeleton.style,
+            prefix: self.prefix(&item.locale, criterion)?,
+            suffix: self.suffix(item, criterion)?,
+        })
+    }
+
+    fn common(&self, locale: &Locale, criterion: Option<usize>) -> Context {
+        let mut context = Context::new();
+        let mut sections = self.version.sections.clone();
+        // Templates may name every standard section without asking whether the version has it.
+        for name in ["role", "rubric", "rules", "format_hint"] {
+            sections.entry(name.to_owned()).or_default();
+        }
+        context.insert("sections", &sections);
+        context.insert("locale", &LocaleView::from(locale));
+        context.insert("fence", self.fence.as_str());
+        let all: Vec<_> = (0..self.task.criteria.len())
+            .map(|c| self.criterion(c))
+            .collect();
+        context.insert("criterion", &self.criterion(criterion.unwrap_or(0)));
+        context.insert("criteria", &all);
+        let format = match self.version.answer {
+            AnswerFormat::Logprobs => "logprobs",
+            AnswerFormat::Label => "label",
+            AnswerFormat::Json => "json",
+        };
+        context.insert("answer_format", format);
+        context
+    }
+
+    fn criterion(&self, index: usize) -> CriterionView<'_> {
+        let c = &self.task.criteria[index];
+        let labels = c.labels.iter().enumerate().map(|(i, l)| LabelView {
+            word: self.version.word(c, i),
+            meaning: &l.meaning,
+        });
+        CriterionView {
+            name: &c.name,
+            question: &c.question,
+            labels: labels.collect(),
+        }
+    }
+
+    fn demo<'d>(&'d self, demo: &'d Demo, criterion: Option<usize>) -> DemoView<'d> {
+        let fields = self.task.fields.iter().map(|f| FieldView {
+            name: &f.name,
+            title: &f.title,
+            text: demo.fields.get(&f.name).cloned().unwrap_or_default(),
+        });
+        let word = |c: usize| {
+            let criterion = &self.task.criteria[c];
+            let label = demo
+                .answers
+                .get(&criterion.name)
+                .and_then(|name| criterion.labels.iter().position(|l| l.name == *name));
+            label.map_or("", |l| self.version.word(criterion, l))
+        };
+        let answer = match criterion {
+            Some(c) => word(c).to_owned(),
+            None => {
+                let object: serde_json::Map<_, _> = (0..self.task.criteria.len())
+                    .map(|c| (self.task.criteria[c].name.clone(), word(c).into()))
+                    .collect();
+                serde_json::Value::Object(object).to_string()
+            }
+        };
+        DemoView {
+            fields: fields.collect(),
+            locale: (&demo.locale).into(),
+            answer,
+        }
+    }
+
+    fn render(&self, template: &'static str, context: &Context) -> Result<String, RenderError> {
+        self.tera
+            .render(template, context)
+            .map_err(|e| RenderError::Template {
+                skeleton: self.version.skeleton.name.clone(),
+                template,
+                what: e.to_string(),
+            })
+    }
+}
