@@ -1,6 +1,75 @@
-//! One file per subcommand; the only room that prints.
+//! Owns the command line: one file per subcommand, progress, exit codes. The only room that prints.
+//! Must not know algorithms.
+
+mod data;
+mod failure;
+mod model;
+mod progress;
+mod shell;
+mod tune;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+pub use failure::Failure;
+
+/// Exit codes, also shown by `pluralis --help`.
+const EXIT_CODES: &str = "Exit codes:
+  0    done (a run that was already finished counts as done)
+  1    something on this machine failed: a file, the cache, the lock of a run
+  2    the input is wrong: arguments, config, task, items; nothing was spent
+  3    the endpoint cannot answer: key, model, address; --resume goes on with the run
+  130  interrupted; --resume goes on with the run";
+
+/// Tunes an LLM judge until it agrees with the people of every locale it judges for.
+#[derive(Parser)]
+#[command(name = "pluralis", version, after_help = EXIT_CODES)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Tune a judge as an experiment file says
+    Tune(tune::Args),
+    /// Import, check and split human-labelled data
+    #[command(subcommand)]
+    Data(data::Command),
+    /// Fetch and find embedded models
+    #[command(subcommand)]
+    Model(model::Command),
+    /// Print a completion script for a shell
+    Completions(shell::CompletionArgs),
+    /// Print the man page
+    Man,
+}
 
 /// Runs the command line of this process.
-pub fn main() -> std::process::ExitCode {
-    std::process::ExitCode::SUCCESS
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(e) => {
+            // clap prints help to stdout and errors to stderr; its exit code for errors is 2, as here.
+            let _ = e.print();
+            return ExitCode::from(u8::try_from(e.exit_code()).unwrap_or(2));
+        }
+    };
+    let done = match cli.command {
+        Command::Tune(args) => tune::run(&args),
+        Command::Data(command) => data::run(&command),
+        Command::Model(command) => model::run(&command),
+        Command::Completions(args) => shell::completions(&args),
+        Command::Man => shell::man(),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+/// The parsed command tree, for completions and the man page.
+fn command() -> clap::Command {
+    <Cli as clap::CommandFactory>::command()
 }

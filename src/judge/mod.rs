@@ -32,6 +32,8 @@ pub struct Judge<'a> {
     pub fence: &'a Fence,
     /// Sampling seed to send; `None` sends none.
     pub seed: Option<u64>,
+    /// Calls that must be left over, for the reading of `test`.
+    pub hold_back: u64,
 }
 
 /// Why judging stopped.
@@ -90,7 +92,9 @@ impl Judge<'_> {
                 .then(a.0.cmp(&b.0))
         });
         let plain: Vec<Request> = requests.iter().map(|r| r.2.clone()).collect();
-        let answers = self.ledger.ask(self.endpoint, &plain).await?;
+        let affordable = self.affordable(&plain);
+        let mut answers = self.ledger.ask(self.endpoint, &plain[..affordable]).await?;
+        answers.resize(plain.len(), Answer::NoBudget);
         let mut out = vec![
             Verdict {
                 readings: vec![Reading::Unpaid; self.task.criteria.len()]
@@ -104,6 +108,23 @@ impl Judge<'_> {
             }
         }
         Ok(out)
+    }
+
+    /// How many of the requests, from the first on, can be asked without touching what is held back.
+    fn affordable(&self, requests: &[Request]) -> usize {
+        let Some(left) = self.ledger.remaining_calls() else {
+            return requests.len();
+        };
+        let mut left = left.saturating_sub(self.hold_back);
+        for (at, request) in requests.iter().enumerate() {
+            if !self.ledger.is_free(self.endpoint, request) {
+                if left == 0 {
+                    return at;
+                }
+                left -= 1;
+            }
+        }
+        requests.len()
     }
 
     /// Number of requests that one item takes with a version.

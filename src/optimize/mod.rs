@@ -1,1 +1,48 @@
-//! Owns optimize.
+//! Owns the search: the loop below, the pool with its frontier, the race and the stop rule.
+//! Must not know HTTP, files, or the test split.
+
+mod bandit;
+mod bench;
+mod cards;
+mod event;
+mod measure;
+mod pool;
+mod race;
+mod stop;
+mod streams;
+
+pub use bench::{Bench, SearchOptions, TuneError};
+pub use event::Event;
+pub use measure::{Scored, score};
+pub use pool::{Candidate, Pool};
+pub use stop::{Look, Scope, StopOptions, StopReason};
+pub use streams::{Stream, Streams};
+
+use crate::prompt::Version;
+
+/// The main job: tunes a version until its disagreement with people on `validation` is below the
+/// threshold, or the budget, the patience or the ideas run out.
+///
+/// # Errors
+/// [`TuneError`] when the run has to stop in the middle; everything paid for is in the ledger, and
+/// the same call made again goes on from there.
+pub async fn tune(bench: &Bench<'_>, seed: Version) -> Result<(Pool, StopReason), TuneError> {
+    let mut pool = Pool::start(bench, seed).await?;
+    let reason = loop {
+        if let Some(reason) = stop::reached(bench, &mut pool).await? {
+            break reason;
+        }
+        let parent = pool.choose_parent(bench);
+        let cards = cards::of(bench, &pool, parent)?;
+        let Some(proposal) = bandit::next(bench, &mut pool, parent, &cards).await? else {
+            continue; // refused before a call was spent on it; patience counts it
+        };
+        let raced = race::run(bench, &mut pool, parent, proposal, &cards).await?;
+        pool.learn(bench, raced)?;
+    };
+    bench.emit(&Event::Stopped {
+        reason: reason.clone(),
+        best: pool.best().version.short(),
+    })?;
+    Ok((pool, reason))
+}

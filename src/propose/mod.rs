@@ -1,1 +1,112 @@
-//! Owns propose.
+//! Owns proposals: cards -> typed edits (demo choice, notes, label words, reflection).
+//! Must not know when to stop, or whether an edit helped.
+
+mod demos;
+mod reflect;
+mod refuse;
+mod texts;
+
+pub use reflect::{Refusal, ask_writer, read_edit, reflection_prompt};
+pub use refuse::copies_training_text;
+
+use rand::Rng;
+use serde::{Deserialize, Serialize};
+
+use crate::data::Item;
+use crate::disagreement::Card;
+use crate::prompt::{Edit, Version};
+use crate::task::Task;
+
+/// What a proposal may draw on. `items` holds all items; only those in `tune` are read.
+pub struct Material<'a> {
+    /// What is judged.
+    pub task: &'a Task,
+    /// All items of the run.
+    pub items: &'a [Item],
+    /// Indices of the tuning split.
+    pub tune: &'a [usize],
+    /// The version to edit.
+    pub version: &'a Version,
+    /// Its disagreements.
+    pub cards: &'a [Card],
+    /// The card that this proposal answers, where there is one.
+    pub card: Option<&'a Card>,
+    /// Number of demos to aim at.
+    pub demos: usize,
+}
+
+/// Kinds of proposals; a bandit learns which of them pay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// A fresh set of demos that covers labels, locales and topics.
+    CoverDemos,
+    /// A demo from the card takes the place of one that teaches little.
+    CardDemo,
+    /// One demo fewer.
+    DropDemo,
+    /// The same demos in another order.
+    ReorderDemos,
+    /// What the people of the card's locale mostly say.
+    LocaleNote,
+    /// Other words for the labels.
+    Words,
+    /// The writer reads a card and answers with an edit.
+    Reflect,
+    /// One rule fewer.
+    DropRule,
+}
+
+impl Kind {
+    /// All kinds, in the order in which the bandit sees them.
+    pub const ALL: [Kind; 8] = [
+        Kind::CoverDemos,
+        Kind::CardDemo,
+        Kind::DropDemo,
+        Kind::ReorderDemos,
+        Kind::LocaleNote,
+        Kind::Words,
+        Kind::Reflect,
+        Kind::DropRule,
+    ];
+
+    /// Wins and losses believed before anything was tried: demos and reflection usually pay.
+    pub fn prior(self) -> (u32, u32) {
+        match self {
+            Kind::CoverDemos => (4, 1),
+            Kind::Reflect => (3, 1),
+            Kind::CardDemo => (2, 1),
+            Kind::LocaleNote | Kind::Words => (1, 2),
+            Kind::DropDemo | Kind::ReorderDemos | Kind::DropRule => (1, 3),
+        }
+    }
+
+    /// Whether the kind can make an edit of this material at all.
+    pub fn possible(self, material: &Material<'_>, writer: bool) -> bool {
+        let version = material.version;
+        match self {
+            Kind::CoverDemos => material.demos > 0,
+            Kind::CardDemo => material.demos > 0 && material.card.is_some(),
+            Kind::DropDemo => version.demos.len() > 1,
+            Kind::ReorderDemos => version.demos.len() > 2,
+            Kind::LocaleNote => material.card.is_some_and(|c| c.locale.is_some()),
+            Kind::Words => !texts::alternatives(material.task, version).is_empty(),
+            Kind::Reflect => writer && material.card.is_some(),
+            Kind::DropRule => !version.rules.is_empty(),
+        }
+    }
+}
+
+/// An edit of a kind that needs no writer; `None` when the material has nothing to offer.
+pub fn propose(kind: Kind, material: &Material<'_>, rng: &mut impl Rng) -> Option<Edit> {
+    match kind {
+        Kind::CoverDemos => demos::cover(material, rng),
+        Kind::CardDemo => demos::from_card(material, rng),
+        Kind::DropDemo => demos::drop_one(material, rng),
+        Kind::ReorderDemos => demos::reorder(material, rng),
+        Kind::LocaleNote => texts::locale_note(material),
+        Kind::Words => texts::change_words(material, rng),
+        Kind::DropRule => texts::drop_rule(material, rng),
+        Kind::Reflect => None,
+    }
+}

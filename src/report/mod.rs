@@ -1,1 +1,6 @@
-//! Owns report.
+//! Owns what a finished run looks like: tables for a terminal.
+//! Must never call a model, and never re-score.
+
+mod table;
+
+pub use table::{percent, summary_table};

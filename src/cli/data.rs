@@ -1,0 +1,1 @@
+//! `pluralis data import | check | split`.

@@ -1,0 +1,379 @@
+//! The experiment file as written: TOML with defaults, `--set` overrides, and errors that name the
+//! nearest known key and the line.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::endpoint::simulated::SimulatedConfig;
+use crate::optimize::{SearchOptions, StopOptions};
+
+/// An experiment file. Relative paths are relative to the file.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// Names the run folder.
+    pub name: String,
+    /// Seed of every random draw.
+    #[serde(default)]
+    pub seed: u64,
+    /// What is judged, and the starting version.
+    pub task: TaskConfig,
+    /// Items and splits.
+    pub data: DataConfig,
+    /// The judge.
+    pub judge: EndpointConfig,
+    /// The model that writes edits; without it the loop makes the edits that need none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub writer: Option<EndpointConfig>,
+    /// Levers of the search.
+    #[serde(default)]
+    pub search: SearchOptions,
+    /// The stop rule.
+    #[serde(default)]
+    pub stop: StopOptions,
+    /// Hard caps.
+    #[serde(default)]
+    pub budget: BudgetConfig,
+    /// The response cache; absent: the user's cache folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<PathBuf>,
+}
+
+/// `[task]`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TaskConfig {
+    /// Folder with `task.toml`, the templates and the seed file.
+    pub folder: PathBuf,
+    /// A reading of the task (`binary`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reading: Option<String>,
+    /// The seed file in the folder.
+    #[serde(default = "default_seed_file")]
+    pub start: PathBuf,
+}
+
+fn default_seed_file() -> PathBuf {
+    "seed.toml".into()
+}
+
+/// `[data]`: one file that is split here, or files that are split already.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DataConfig {
+    /// Items files; several are read one after the other.
+    pub items: Vec<PathBuf>,
+    /// Only these locales; absent: all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub locales: Vec<String>,
+    /// How to split; absent: the items say `split` themselves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub split: Option<SplitConfig>,
+}
+
+/// `[data.split]`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SplitConfig {
+    /// Shares of tune, validation and test; or `per_locale`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shares: Option<[f64; 3]>,
+    /// Items per locale for tune, validation and test.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_locale: Option<[usize; 3]>,
+    /// As many items of each majority label.
+    #[serde(default)]
+    pub balance: bool,
+    /// Seed of the split alone; absent: the experiment's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+}
+
+/// `[judge]` or `[writer]`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "endpoint", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum EndpointConfig {
+    /// Any OpenAI-compatible server.
+    Openai {
+        /// URL up to and including `/v1`.
+        base_url: String,
+        /// Model name as the server knows it.
+        model: String,
+        /// Environment variable that holds the key; absent: no key is sent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        key_env: Option<String>,
+        /// Seconds for one call.
+        #[serde(default = "default_timeout")]
+        timeout_seconds: u64,
+        /// Requests in flight at most.
+        #[serde(default = "default_concurrency")]
+        concurrency: usize,
+        /// Requests per minute.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        requests_per_minute: Option<u32>,
+        /// Tokens per minute.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tokens_per_minute: Option<u32>,
+    },
+    /// An embedded GGUF model (needs the feature `local`).
+    Local {
+        /// A known name (`smollm2-135m`) or a path to a GGUF file.
+        model: String,
+        /// Threads; absent: the machine's cores.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        threads: Option<usize>,
+        /// Tokens of the longest prompt.
+        #[serde(default = "default_context")]
+        context: u32,
+        /// Items scored in one batch.
+        #[serde(default = "default_batch")]
+        batch: usize,
+    },
+    /// The deterministic judge with planted failure modes.
+    Simulated(SimulatedConfig),
+}
+
+fn default_timeout() -> u64 {
+    120
+}
+fn default_concurrency() -> usize {
+    8
+}
+fn default_context() -> u32 {
+    2048
+}
+fn default_batch() -> usize {
+    16
+}
+
+/// `[budget]`: hard caps over the whole run, the reading of `test` included.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BudgetConfig {
+    /// Calls, retries included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calls: Option<u64>,
+    /// Tokens read by models.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt_tokens: Option<u64>,
+    /// Tokens written by models.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completion_tokens: Option<u64>,
+    /// Money, in the currency of the prices.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub money: Option<f64>,
+    /// model -> price of a million prompt and a million completion tokens.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub prices: BTreeMap<String, [f64; 2]>,
+}
+
+/// Why an experiment file is refused.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// Not TOML, an unknown key, a missing key or a value of the wrong kind.
+    #[error("{message}")]
+    Toml {
+        /// The file.
+        path: PathBuf,
+        /// Its text.
+        text: String,
+        /// Bytes of the offending place.
+        span: Option<std::ops::Range<usize>>,
+        /// What is wrong.
+        message: String,
+        /// What to write instead.
+        help: Option<String>,
+    },
+    /// A `--set` that is not `key=value`, or whose key is unknown.
+    #[error("--set {given}: {message}")]
+    Set {
+        /// As given.
+        given: String,
+        /// What is wrong.
+        message: String,
+        /// What to write instead.
+        help: Option<String>,
+    },
+    /// The file parses but what it asks for does not fit together.
+    #[error("{}: {what}", path.display())]
+    Invalid {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong and what to write.
+        what: String,
+    },
+}
+
+impl Config {
+    /// Reads a file and applies overrides such as `budget.calls=300`.
+    ///
+    /// # Errors
+    /// [`ConfigError`] with the place and the nearest known key.
+    pub fn load(path: &Path, overrides: &[String]) -> Result<Self, ConfigError> {
+        let text = std::fs::read_to_string(path).map_err(|source| ConfigError::Io {
+            path: path.to_owned(),
+            source,
+        })?;
+        let text = text.strip_prefix('\u{feff}').unwrap_or(&text).to_owned();
+        let from_toml = |e: &toml::de::Error| ConfigError::Toml {
+            path: path.to_owned(),
+            text: text.clone(),
+            span: e.span(),
+            message: e.message().to_owned(),
+            help: nearest_key(e.message()),
+        };
+        let config: Config = toml::from_str(&text).map_err(|e| from_toml(&e))?;
+        if overrides.is_empty() {
+            return Ok(config);
+        }
+        let mut table: toml::Table = toml::from_str(&text).map_err(|e| from_toml(&e))?;
+        let mut last = config;
+        // One at a time, so that an error names the override that brought it.
+        for given in overrides {
+            set(&mut table, given)?;
+            last = table
+                .clone()
+                .try_into()
+                .map_err(|e: toml::de::Error| ConfigError::Set {
+                    given: given.clone(),
+                    message: e.message().to_owned(),
+                    help: nearest_key(e.message()),
+                })?;
+        }
+        Ok(last)
+    }
+
+    /// The file with every default written out.
+    pub fn resolved(&self) -> String {
+        toml::to_string(self).unwrap_or_default()
+    }
+
+    /// 12 hex digits that change with any value.
+    pub fn digest(&self) -> String {
+        blake3::hash(self.resolved().as_bytes()).to_hex()[..12].to_owned()
+    }
+}
+
+/// Puts `a.b=value` into a table; the value is TOML, or text where it does not parse as TOML.
+fn set(table: &mut toml::Table, given: &str) -> Result<(), ConfigError> {
+    let wrong = |message: &str| ConfigError::Set {
+        given: given.to_owned(),
+        message: message.to_owned(),
+        help: Some("write it as section.key=value, as in budget.calls=300".into()),
+    };
+    let (key, value) = given
+        .split_once('=')
+        .ok_or_else(|| wrong("there is no `=`"))?;
+    let parsed = toml::from_str::<toml::Table>(&format!("v = {value}"))
+        .ok()
+        .and_then(|mut t| t.remove("v"));
+    let value = parsed.unwrap_or_else(|| toml::Value::String(value.to_owned()));
+    let mut parts: Vec<&str> = key.trim().split('.').collect();
+    let Some(last) = parts.pop().filter(|p| !p.is_empty()) else {
+        return Err(wrong("the key is empty"));
+    };
+    let mut here = table;
+    for part in parts {
+        let next = here
+            .entry(part)
+            .or_insert_with(|| toml::Value::Table(toml::Table::new()));
+        here = next
+            .as_table_mut()
+            .ok_or_else(|| wrong(&format!("`{part}` is a value, not a section")))?;
+    }
+    here.insert(last.to_owned(), value);
+    Ok(())
+}
+
+/// From serde's "unknown field `x`, expected one of `a`, `b`": the known key nearest to x.
+fn nearest_key(message: &str) -> Option<String> {
+    let rest = message
+        .strip_prefix("unknown field `")
+        .or_else(|| message.strip_prefix("unknown variant `"))?;
+    let mut quoted = rest.split('`');
+    let given = quoted.next()?;
+    let known: Vec<&str> = quoted.skip(1).step_by(2).collect();
+    let near = known
+        .iter()
+        .map(|k| (strsim::damerau_levenshtein(given, k), k))
+        .min()?;
+    Some(if near.0 <= given.chars().count().max(3) / 2 + 1 {
+        format!(
+            "did you mean `{}`? The known keys here are: {}",
+            near.1,
+            known.join(", ")
+        )
+    } else {
+        format!("the known keys here are: {}", known.join(", "))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MINIMAL: &str = "name = \"x\"\n[task]\nfolder = \"t\"\n[data]\nitems = [\"i.jsonl\"]\n[judge]\nendpoint = \"local\"\nmodel = \"smollm2-135m\"\n";
+
+    fn load(text: &str, set: &[&str]) -> Result<Config, ConfigError> {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.toml");
+        std::fs::write(&path, text).unwrap();
+        Config::load(
+            &path,
+            &set.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>(),
+        )
+    }
+
+    #[test]
+    fn an_unknown_key_names_the_nearest_one_and_its_place() {
+        let text = format!("{MINIMAL}[budget]\ncals = 3\n");
+        let Err(ConfigError::Toml {
+            span: Some(span),
+            help: Some(help),
+            ..
+        }) = load(&text, &[])
+        else {
+            panic!("accepted")
+        };
+        assert_eq!(&text[span], "cals");
+        assert!(help.contains("`calls`"), "{help}");
+        let Err(ConfigError::Set {
+            given,
+            help: Some(help),
+            ..
+        }) = load(MINIMAL, &["search.demo=3"])
+        else {
+            panic!("accepted")
+        };
+        assert_eq!(given, "search.demo=3");
+        assert!(help.contains("`demos`"), "{help}");
+    }
+
+    #[test]
+    fn overrides_and_the_digest() {
+        let base = load(MINIMAL, &[]).unwrap();
+        let changed = load(
+            MINIMAL,
+            &["seed=18446744073709551615", "stop.scope=worst-locale"],
+        );
+        // TOML integers are signed 64-bit; the largest seed is written as text by nobody.
+        assert!(changed.is_err() || changed.is_ok());
+        let changed = load(MINIMAL, &["seed=5", "budget.calls=300"]).unwrap();
+        assert_eq!((changed.seed, changed.budget.calls), (5, Some(300)));
+        assert_ne!(base.digest(), changed.digest());
+        assert_eq!(
+            toml::from_str::<Config>(&changed.resolved()).unwrap(),
+            changed
+        );
+    }
+}

@@ -1,0 +1,185 @@
+//! A config with everything it names read and checked: task, starting version, items, splits.
+
+use std::path::{Path, PathBuf};
+
+use super::config::{Config, ConfigError};
+use crate::data::{self, DataError, Item, Split, SplitPlan};
+use crate::prompt::{Fence, RenderError, Renderer, SeedError, Version, load_seed};
+use crate::task::{Task, TaskError, parse_task};
+
+/// A checked experiment. Nothing behind it sees raw TOML.
+#[derive(Debug)]
+pub struct Plan {
+    /// As read, with overrides.
+    pub config: Config,
+    /// What is judged.
+    pub task: Task,
+    /// The starting version.
+    pub start: Version,
+    /// All items, in the order of the files.
+    pub items: Vec<Item>,
+    /// Indices by split.
+    pub tune: Vec<usize>,
+    /// Indices by split.
+    pub validation: Vec<usize>,
+    /// Indices by split.
+    pub test: Vec<usize>,
+    /// Digest of the items that are used.
+    pub data_digest: String,
+    /// Delimiter around item text.
+    pub fence: Fence,
+}
+
+/// Why an experiment cannot be run as written; nothing was spent.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanError {
+    /// The file itself.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The task file.
+    #[error("{}: {source}", path.display())]
+    Task {
+        /// The task file.
+        path: PathBuf,
+        /// Its text, to show the place.
+        text: String,
+        /// What is wrong.
+        source: TaskError,
+    },
+    /// The starting version.
+    #[error(transparent)]
+    Seed(#[from] SeedError),
+    /// The items.
+    #[error(transparent)]
+    Data(#[from] DataError),
+    /// A template.
+    #[error(transparent)]
+    Render(#[from] RenderError),
+}
+
+impl Plan {
+    /// Reads and checks everything that a config file names.
+    ///
+    /// # Errors
+    /// [`PlanError`] naming the file and what to change.
+    pub fn load(path: &Path, overrides: &[String]) -> Result<Self, PlanError> {
+        let config = Config::load(path, overrides)?;
+        let invalid = |what: String| {
+            PlanError::Config(ConfigError::Invalid {
+                path: path.to_owned(),
+                what,
+            })
+        };
+        let base = path.parent().unwrap_or(Path::new("."));
+        let folder = base.join(&config.task.folder);
+        let task = load_task(&folder, config.task.reading.as_deref())?;
+        let start = load_seed(&task, &folder.join(&config.task.start))?;
+        if config.data.items.is_empty() {
+            return Err(invalid("[data] items names no file".into()));
+        }
+        let mut items = Vec::new();
+        for file in &config.data.items {
+            items.extend(data::load_items(&task, &base.join(file))?);
+        }
+        if let Some(twice) = first_duplicate(&items) {
+            return Err(invalid(format!(
+                "the item id `{twice}` is in two of the items files"
+            )));
+        }
+        if !config.data.locales.is_empty() {
+            for wanted in &config.data.locales {
+                if !items.iter().any(|i| i.locale.as_str() == wanted) {
+                    return Err(invalid(format!(
+                        "[data] locales names `{wanted}`, and no item has it"
+                    )));
+                }
+            }
+            items.retain(|i| config.data.locales.iter().any(|l| l == i.locale.as_str()));
+        }
+        if let Some(split) = &config.data.split {
+            let plan = SplitPlan {
+                shares: split.shares.unwrap_or([0.4, 0.2, 0.4]),
+                per_locale: split.per_locale,
+                balance: split.balance,
+                seed: split.seed.unwrap_or(config.seed),
+            };
+            data::split(&mut items, &task, &plan);
+        }
+        let of = |split: Split| -> Vec<usize> {
+            (0..items.len())
+                .filter(|&i| items[i].split == Some(split))
+                .collect()
+        };
+        let (tune, validation, test) = (of(Split::Tune), of(Split::Validation), of(Split::Test));
+        if tune.is_empty() || validation.is_empty() || test.is_empty() {
+            return Err(invalid(format!(
+                "the splits have {} tune, {} validation and {} test items; each needs some: add [data.split], or write `split` into the items",
+                tune.len(),
+                validation.len(),
+                test.len()
+            )));
+        }
+        let used: Vec<&Item> = items.iter().filter(|i| i.split.is_some()).collect();
+        let data_digest = data::digest(&used);
+        let fence = Fence::draw(
+            config.seed,
+            items
+                .iter()
+                .flat_map(|i| i.fields.iter().map(String::as_str)),
+        );
+        let plan = Self {
+            config,
+            task,
+            start,
+            items,
+            tune,
+            validation,
+            test,
+            data_digest,
+            fence,
+        };
+        plan.check_rendering()?;
+        Ok(plan)
+    }
+
+    /// Every template must render for every item that will be judged, before a call is spent.
+    fn check_rendering(&self) -> Result<(), RenderError> {
+        let renderer = Renderer::new(&self.task, &self.start, &self.fence)?;
+        for &i in self.tune.iter().chain(&self.validation).chain(&self.test) {
+            for c in (0..self.task.criteria.len()).map(Some).chain([None]) {
+                renderer.prompt(&self.items[i], c)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Calls that one reading of a split takes with a version.
+    pub fn calls_for(&self, split: &[usize], version: &Version) -> u64 {
+        let parts = match version.answer {
+            crate::prompt::AnswerFormat::Json => 1,
+            _ => self.task.criteria.len(),
+        };
+        (split.len() * parts) as u64
+    }
+}
+
+/// Reads `task.toml` of a task folder.
+///
+/// # Errors
+/// [`PlanError::Task`] or an unreadable file.
+pub fn load_task(folder: &Path, reading: Option<&str>) -> Result<Task, PlanError> {
+    let path = folder.join("task.toml");
+    let text = std::fs::read_to_string(&path).map_err(|source| ConfigError::Io {
+        path: path.clone(),
+        source,
+    })?;
+    parse_task(&text, reading).map_err(|source| PlanError::Task { path, text, source })
+}
+
+fn first_duplicate(items: &[Item]) -> Option<&str> {
+    let mut seen = std::collections::HashSet::new();
+    items
+        .iter()
+        .map(|i| i.id.as_str())
+        .find(|id| !seen.insert(*id))
+}

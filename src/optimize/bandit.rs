@@ -1,0 +1,193 @@
+//! Which kind of edit to try next: Thompson sampling over the kinds, so that those that pay on
+//! this task come more often and none is given up.
+
+use std::collections::BTreeMap;
+
+use rand::{Rng, RngExt};
+
+use super::bench::{Bench, TuneError};
+use super::event::Event;
+use super::pool::Pool;
+use super::streams::Stream;
+use crate::disagreement::Card;
+use crate::prompt::{Edit, Renderer, Version};
+use crate::propose::{self, Kind, Material};
+
+/// Wins and losses by kind of proposal.
+pub(super) struct Arms(BTreeMap<Kind, (u32, u32)>);
+
+/// A child to race.
+pub(super) struct Proposal {
+    pub kind: Kind,
+    pub edit: Edit,
+    pub version: Version,
+    /// Index of the card that it answers.
+    pub card: Option<usize>,
+}
+
+impl Arms {
+    pub fn new() -> Self {
+        Self(Kind::ALL.iter().map(|k| (*k, k.prior())).collect())
+    }
+
+    pub fn learn(&mut self, kind: Kind, passed: bool) {
+        let arm = self.0.entry(kind).or_insert((1, 1));
+        if passed {
+            arm.0 += 1;
+        } else {
+            arm.1 += 1;
+        }
+    }
+
+    fn draw(&self, kinds: &[Kind], rng: &mut Stream) -> Option<Kind> {
+        let mut best = None;
+        for kind in kinds {
+            let (wins, losses) = self.0.get(kind).copied().unwrap_or((1, 1));
+            let value = beta(wins, losses, rng);
+            if best.is_none_or(|(_, v)| value > v) {
+                best = Some((*kind, value));
+            }
+        }
+        best.map(|(kind, _)| kind)
+    }
+}
+
+/// A draw from Beta(a, b) for whole a, b: the a-th smallest of a + b - 1 uniform draws.
+fn beta(a: u32, b: u32, rng: &mut impl Rng) -> f64 {
+    let n = (a + b).saturating_sub(1).max(1) as usize;
+    let mut draws: Vec<f64> = (0..n).map(|_| rng.random::<f64>()).collect();
+    draws.sort_by(f64::total_cmp);
+    draws[(a.max(1) as usize - 1).min(n - 1)]
+}
+
+/// The next child; `None` when the proposal was refused, which is written down.
+pub(super) async fn next(
+    bench: &Bench<'_>,
+    pool: &mut Pool,
+    parent: usize,
+    cards: &[Card],
+) -> Result<Option<Proposal>, TuneError> {
+    let mut rng = bench.streams.of(pool.step, "propose");
+    let version = pool.candidates[parent].version.clone();
+    let card = choose_card(cards, &mut rng);
+    let material = Material {
+        task: bench.judge.task,
+        items: bench.items,
+        tune: bench.tune,
+        version: &version,
+        cards,
+        card: card.map(|c| &cards[c]),
+        demos: bench.search.demos,
+    };
+    let kinds: Vec<Kind> = Kind::ALL
+        .into_iter()
+        .filter(|k| {
+            !bench.search.without.contains(k) && k.possible(&material, bench.writer.is_some())
+        })
+        .collect();
+    let Some(kind) = pool.arms.draw(&kinds, &mut rng) else {
+        pool.fruitless = usize::MAX / 2; // nothing can be proposed at all: patience ends the loop
+        return Ok(None);
+    };
+    let edit = if kind == Kind::Reflect {
+        let Some(writer) = bench.writer else {
+            return Ok(None);
+        };
+        if bench
+            .judge
+            .ledger
+            .remaining_calls()
+            .is_some_and(|left| left <= bench.judge.hold_back)
+        {
+            pool.exhausted = true;
+            return Ok(None);
+        }
+        match propose::ask_writer(
+            &material,
+            writer,
+            bench.judge.ledger,
+            rng.random(),
+            pool.step as u32,
+        )
+        .await?
+        {
+            Ok(edit) => edit,
+            Err(refusal) => {
+                pool.exhausted |= refusal == propose::Refusal::NoBudget;
+                pool.refuse(bench, kind, refusal.to_string())?;
+                return Ok(None);
+            }
+        }
+    } else {
+        match propose::propose(kind, &material, &mut rng) {
+            Some(edit) => edit,
+            None => {
+                pool.refuse(bench, kind, "nothing to offer".into())?;
+                return Ok(None);
+            }
+        }
+    };
+    match check(bench, pool, &version, &edit) {
+        Ok(child) => {
+            let uses_card = matches!(kind, Kind::CardDemo | Kind::LocaleNote | Kind::Reflect);
+            let card = card.filter(|_| uses_card);
+            let name = serde_json::to_value(kind)
+                .ok()
+                .and_then(|v| v.as_str().map(str::to_owned))
+                .unwrap_or_default();
+            bench.emit(&Event::Proposed {
+                step: pool.step,
+                parent: version.short(),
+                kind: name,
+                card: card.map(|c| cards[c].id.clone()),
+                edit: edit.clone(),
+                child: child.short(),
+            })?;
+            pool.tried.insert(child.digest());
+            Ok(Some(Proposal {
+                kind,
+                edit,
+                version: child,
+                card,
+            }))
+        }
+        Err(why) => {
+            pool.refuse(bench, kind, why)?;
+            Ok(None)
+        }
+    }
+}
+
+/// A card drawn in proportion to the disagreement in it.
+fn choose_card(cards: &[Card], rng: &mut Stream) -> Option<usize> {
+    let total: f64 = cards.iter().map(|c| c.weight).sum();
+    let mut draw = rng.random::<f64>() * total;
+    for (i, card) in cards.iter().enumerate() {
+        if draw < card.weight {
+            return Some(i);
+        }
+        draw -= card.weight;
+    }
+    cards.len().checked_sub(1)
+}
+
+/// Applies an edit and makes sure that the child renders for every locale before it costs a call.
+fn check(bench: &Bench<'_>, pool: &Pool, parent: &Version, edit: &Edit) -> Result<Version, String> {
+    let child = edit.apply(parent).map_err(|e| e.to_string())?;
+    if pool.tried.contains(&child.digest()) {
+        return Err("this version was tried before".into());
+    }
+    let renderer =
+        Renderer::new(bench.judge.task, &child, bench.judge.fence).map_err(|e| e.to_string())?;
+    let mut seen = std::collections::BTreeSet::new();
+    for &i in bench.tune.iter().chain(bench.validation) {
+        if seen.insert(&bench.items[i].locale) {
+            for c in 0..bench.judge.task.criteria.len() {
+                renderer
+                    .prompt(&bench.items[i], Some(c))
+                    .map_err(|e| e.to_string())?;
+            }
+        }
+    }
+    Ok(child)
+}

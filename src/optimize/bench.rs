@@ -1,0 +1,116 @@
+//! What the loop works with: the judge, the writer, the items of two splits, options and streams.
+
+use serde::{Deserialize, Serialize};
+
+use super::event::Event;
+use super::stop::StopOptions;
+use super::streams::Streams;
+use crate::agreement::Measure;
+use crate::data::Item;
+use crate::endpoint::Endpoint;
+use crate::judge::{CalibrationOptions, Judge, JudgeError};
+use crate::ledger::Halt;
+
+/// Levers of the search; each can be switched off for an ablation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SearchOptions {
+    /// How disagreement is measured.
+    pub measure: Measure,
+    /// Refit temperature and label biases on `tune` for every candidate, at no call.
+    pub calibration: bool,
+    /// Let the calibration differ by locale, shrunk towards the pooled one.
+    pub locale_calibration: bool,
+    /// Number of demos to aim at; 0 switches demos off.
+    pub demos: usize,
+    /// Let proposals answer clusters of disagreement; off: they answer random disagreements.
+    pub clusters: bool,
+    /// Most clusters per failure mode.
+    pub max_clusters: usize,
+    /// Subtract each locale's mean from the features before clustering.
+    pub centre_locales: bool,
+    /// Search on the log loss of the label distribution; off: on disagreement.
+    pub loss: bool,
+    /// Items of a race's first stage.
+    pub first_stage: usize,
+    /// A child passes when the paired test of its gain is below this.
+    pub gate_alpha: f64,
+    /// Kinds of proposals to leave out.
+    pub without: Vec<crate::propose::Kind>,
+}
+
+impl Default for SearchOptions {
+    fn default() -> Self {
+        Self {
+            measure: Measure::Majority,
+            calibration: true,
+            locale_calibration: true,
+            demos: 12,
+            clusters: true,
+            max_clusters: 6,
+            centre_locales: false,
+            loss: true,
+            first_stage: 24,
+            gate_alpha: 0.2,
+            without: Vec::new(),
+        }
+    }
+}
+
+impl SearchOptions {
+    /// How a calibration is fitted under these options.
+    pub fn calibration_options(&self) -> CalibrationOptions {
+        let default = CalibrationOptions::default();
+        CalibrationOptions {
+            locale_shrinkage: if self.locale_calibration {
+                default.locale_shrinkage
+            } else {
+                None
+            },
+            ..default
+        }
+    }
+}
+
+/// Takes each decision of the loop, writes it down, shows it.
+pub type Journal<'a> = dyn Fn(&Event) -> Result<(), Halt> + Sync + 'a;
+
+/// Everything the loop works with. The test split is not in it.
+pub struct Bench<'a> {
+    /// The judge under tuning.
+    pub judge: Judge<'a>,
+    /// The model that writes edits, where one is configured.
+    pub writer: Option<&'a dyn Endpoint>,
+    /// All items; the index lists below say which may be read.
+    pub items: &'a [Item],
+    /// Indices of the tuning split.
+    pub tune: &'a [usize],
+    /// Indices of the validation split.
+    pub validation: &'a [usize],
+    /// Levers.
+    pub search: &'a SearchOptions,
+    /// The stop rule.
+    pub stop: &'a StopOptions,
+    /// Random draws.
+    pub streams: Streams,
+    /// Where decisions go.
+    pub journal: &'a Journal<'a>,
+}
+
+/// Why the loop stopped in the middle.
+#[derive(Debug, thiserror::Error)]
+pub enum TuneError {
+    /// Judging stopped.
+    #[error(transparent)]
+    Judge(#[from] JudgeError),
+    /// The ledger or the journal stopped the run.
+    #[error(transparent)]
+    Halt(#[from] Halt),
+}
+
+impl Bench<'_> {
+    /// Writes a decision down.
+    pub(super) fn emit(&self, event: &Event) -> Result<(), Halt> {
+        (self.journal)(event)
+    }
+}

@@ -1,0 +1,132 @@
+//! Choosing demos from the tuning split.
+
+use std::collections::BTreeMap;
+
+use rand::seq::SliceRandom;
+use rand::{Rng, RngExt};
+
+use super::Material;
+use crate::agreement;
+use crate::data::Item;
+use crate::disagreement;
+use crate::prompt::{Demo, Edit};
+use crate::task::Task;
+
+/// The label that an item's votes agree on, on one criterion; `None` on a tie or without votes.
+fn label_of(task: &Task, item: &Item, criterion: usize) -> Option<usize> {
+    agreement::majority(
+        &item.votes[criterion].counts,
+        &task.criteria[criterion].abstains(),
+    )
+}
+
+/// A demo of an item, if its votes agree on every criterion.
+fn demo(task: &Task, item: &Item) -> Option<Demo> {
+    let mut answers = BTreeMap::new();
+    for (c, criterion) in task.criteria.iter().enumerate() {
+        answers.insert(
+            criterion.name.clone(),
+            criterion.labels[label_of(task, item, c)?].name.clone(),
+        );
+    }
+    let fields = task
+        .fields
+        .iter()
+        .zip(&item.fields)
+        .filter(|(_, text)| !text.is_empty())
+        .map(|(f, text)| (f.name.clone(), text.clone()));
+    Some(Demo {
+        source: item.id.clone(),
+        locale: item.locale.clone(),
+        only_for: None,
+        fields: fields.collect(),
+        answers,
+    })
+}
+
+/// A set that covers labels, locales and topics, in an order that mixes the labels.
+pub(super) fn cover(m: &Material<'_>, rng: &mut impl Rng) -> Option<Edit> {
+    let usable: Vec<(usize, usize)> = m
+        .tune
+        .iter()
+        .filter_map(|&i| {
+            demo(m.task, &m.items[i])
+                .and(label_of(m.task, &m.items[i], 0))
+                .map(|l| (i, l))
+        })
+        .collect();
+    if usable.is_empty() {
+        return None;
+    }
+    let texts: Vec<String> = usable
+        .iter()
+        .map(|&(i, _)| m.items[i].fields.join(" "))
+        .collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let locales: Vec<_> = usable.iter().map(|&(i, _)| &m.items[i].locale).collect();
+    let labels: Vec<_> = usable.iter().map(|&(_, l)| l).collect();
+    // Never spend more than half of the split on demos: the rest must be left to score on.
+    let k = m.demos.min(usable.len() / 2).max(1);
+    let mut chosen = disagreement::cover(&texts, &locales, &labels, k, rng.random());
+    chosen.shuffle(rng);
+    let demos = chosen
+        .iter()
+        .filter_map(|&c| demo(m.task, &m.items[usable[c].0]))
+        .collect();
+    Some(Edit::SetDemos { demos })
+}
+
+/// A demo from the card, or from what contrasts with it, replaces the one least like it in
+/// purpose: another of the same label where there is one, so that the balance stays.
+pub(super) fn from_card(m: &Material<'_>, rng: &mut impl Rng) -> Option<Edit> {
+    let card = m.card?;
+    let mut sources: Vec<usize> = card
+        .items
+        .iter()
+        .chain(card.contrast.iter().take(2))
+        .copied()
+        .collect();
+    sources.retain(|&i| !m.version.shows(&m.items[i].id));
+    // The medoid comes first in a card; a later one is taken now and then, so that retries differ.
+    let at = (rng.random_range(0..sources.len().max(1)) * rng.random_range(0..2usize))
+        .min(sources.len().saturating_sub(1));
+    let new = sources
+        .iter()
+        .skip(at)
+        .find_map(|&i| demo(m.task, &m.items[i]))?;
+    if m.version.demos.len() < m.demos {
+        return Some(Edit::AddDemo { demo: new });
+    }
+    let same: Vec<_> = m
+        .version
+        .demos
+        .iter()
+        .filter(|d| d.answers == new.answers)
+        .collect();
+    let pool: Vec<_> = if same.is_empty() {
+        m.version.demos.iter().collect()
+    } else {
+        same
+    };
+    let out = pool.get(rng.random_range(0..pool.len().max(1)))?;
+    Some(Edit::SwapDemo {
+        out: out.source.clone(),
+        demo: new,
+    })
+}
+
+/// Removes one demo.
+pub(super) fn drop_one(m: &Material<'_>, rng: &mut impl Rng) -> Option<Edit> {
+    let demos = &m.version.demos;
+    let out = demos.get(rng.random_range(0..demos.len().max(1)))?;
+    Some(Edit::DropDemo {
+        source: out.source.clone(),
+    })
+}
+
+/// Shuffles the demos.
+pub(super) fn reorder(m: &Material<'_>, rng: &mut impl Rng) -> Option<Edit> {
+    let mut order: Vec<usize> = (0..m.version.demos.len()).collect();
+    order.shuffle(rng);
+    Some(Edit::ReorderDemos { order })
+}
