@@ -1,1 +1,0 @@
-//! Any OpenAI-compatible server.
