@@ -11,6 +11,6 @@ pub use config::{
     BudgetConfig, Config, ConfigError, DataConfig, EndpointConfig, SplitConfig, TaskConfig,
 };
 pub use endpoints::open as open_endpoint;
-pub use plan::{Plan, PlanError};
+pub use plan::{Plan, PlanError, load_task};
 pub use run::{Progress, RunError, RunOptions, tune};
 pub use summary::{Arm, Figure, Gain, SplitFigures, Summary};

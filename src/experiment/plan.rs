@@ -103,7 +103,7 @@ impl Plan {
                 balance: split.balance,
                 seed: split.seed.unwrap_or(config.seed),
             };
-            data::split(&mut items, &task, &plan);
+            data::split(&mut items, &task, &plan)?;
         }
         let of = |split: Split| -> Vec<usize> {
             (0..items.len())
@@ -119,7 +119,7 @@ impl Plan {
                 test.len()
             )));
         }
-        let used: Vec<&Item> = items.iter().filter(|i| i.split.is_some()).collect();
+        let used: Vec<Item> = items.iter().filter(|i| i.split.is_some()).cloned().collect();
         let data_digest = data::digest(&used);
         let fence = Fence::draw(
             config.seed,

@@ -116,7 +116,7 @@ pub async fn tune(
         retries,
         offline: false,
     })?;
-    let events = EventLog::open(&dir.join("events.jsonl"), Access::Write)?;
+    let events = EventLog::open(&dir.join("events.jsonl"), Access::Append)?;
     for note in ledger.notes() {
         show(Progress::Note(&note));
     }

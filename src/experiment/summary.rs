@@ -148,7 +148,7 @@ pub(super) fn arm(
         Some(Figure {
             n: values.len(),
             disagreement,
-            interval: agreement::mean_interval(values, LEVEL).ok(),
+            interval: agreement::interval::mean_interval(values, LEVEL).ok(),
         })
     };
     let all: Vec<f64> = distances.values().copied().collect();
@@ -214,7 +214,7 @@ pub(super) fn gain(
         .iter()
         .map(|&i| names.binary_search(&items[i].group.as_str()).unwrap_or(0))
         .collect();
-    let interval = agreement::paired_bootstrap(
+    let interval = agreement::bootstrap::paired_bootstrap(
         &diffs,
         &vec![0; diffs.len()],
         &cluster,

@@ -52,9 +52,9 @@ pub(super) async fn run(
         let gain = mean(diffs.iter().copied());
         let p = if last && !diffs.is_empty() {
             Some(
-                agreement::permutation(
+                agreement::paired::permutation(
                     &diffs,
-                    agreement::Tail::Above,
+                    agreement::paired::Tail::Above,
                     DRAWS,
                     bench.streams.seed_of(pool.step, "gate"),
                 )

@@ -105,7 +105,7 @@ pub(super) async fn reached(
 
 fn judge_look(bench: &Bench<'_>, pool: &Pool, candidate: usize) -> Look {
     let look = pool.looks.len() + 1;
-    let alpha = agreement::spend(bench.stop.alpha, look as u32);
+    let alpha = agreement::sequential::spend(bench.stop.alpha, look as u32);
     let c = &pool.candidates[candidate];
     let mut by_locale: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     let (mut all, mut loss) = (Vec::new(), 0.0);
@@ -124,7 +124,7 @@ fn judge_look(bench: &Bench<'_>, pool: &Pool, candidate: usize) -> Look {
             loss += s.loss;
         }
     }
-    let bound = |values: &[f64], alpha: f64| agreement::upper_bound(values, alpha).unwrap_or(1.0);
+    let bound = |values: &[f64], alpha: f64| agreement::interval::upper_bound(values, alpha).unwrap_or(1.0);
     let (upper, each) = match bench.stop.scope {
         Scope::Mean => (bound(&all, alpha), alpha),
         Scope::WorstLocale => {
