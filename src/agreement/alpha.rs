@@ -113,12 +113,12 @@ mod tests {
         };
         let columns = [
             "123321412...",
-            "12332241251 3",
-            ".3332234251.",
-            "12332441251 .",
+            "1233224125.3",
+            ".3332342251.",
+            "12332441251.",
         ]
-        .map(|t| column(&t.replace(' ', "")));
-        let columns: Vec<&[Option<usize>]> = columns.iter().map(|c| &c[..12]).collect();
+        .map(column);
+        let columns: Vec<&[Option<usize>]> = columns.iter().map(Vec::as_slice).collect();
         CountTable::from_raters(5, &columns).unwrap()
     }
 

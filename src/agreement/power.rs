@@ -165,8 +165,8 @@ mod tests {
 
     #[test]
     fn detecting_a_gain() {
-        // d = .3, g = .1: (1.959964 sqrt(.3) + .841621 sqrt(.29))² / .01 = 232.86.
-        assert_eq!(items_to_detect(0.2, 0.1, 0.05, 0.8), Ok(233));
+        // d = .3, g = .1: (1.959964 sqrt(.3) + .841621 sqrt(.29))² / .01 = 233.09.
+        assert_eq!(items_to_detect(0.2, 0.1, 0.05, 0.8), Ok(234));
         assert!(items_to_detect(0.1, 0.1, 0.05, 0.8).is_err());
         assert!(items_to_detect(0.1, 0.2, 0.05, 0.8).is_err());
         assert!(items_to_detect(0.8, 0.3, 0.05, 0.8).is_err());
