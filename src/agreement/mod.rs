@@ -80,9 +80,6 @@ pub enum Undefined {
         /// Largest allowed value.
         high: f64,
     },
-    /// A figure that fixes the number of raters met items with different numbers.
-    #[error("undefined: items have different numbers of ratings ({0} and {1})")]
-    Unbalanced(usize, usize),
     /// More resamples than can be left out gave no figure themselves.
     #[error("undefined: the figure does not exist in {failed} of {resamples} resamples")]
     Resamples {

@@ -1,1 +1,3 @@
+
+mod agreement;
 mod openai;
