@@ -90,3 +90,18 @@ pub struct Item {
     /// Where the item is used, once split.
     pub split: Option<Split>,
 }
+
+impl Votes {
+    /// The label with most votes; `None` without votes or where labels tie for the most.
+    pub fn majority(&self) -> Option<usize> {
+        let most = *self.counts.iter().max().filter(|n| **n > 0)?;
+        let mut at_top = (0..self.counts.len()).filter(|&i| self.counts[i] == most);
+        let first = at_top.next();
+        if at_top.next().is_some() { None } else { first }
+    }
+
+    /// Whether several labels have the most votes.
+    pub fn is_tie(&self) -> bool {
+        self.total() > 0 && self.majority().is_none()
+    }
+}

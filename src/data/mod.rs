@@ -2,5 +2,19 @@
 //! Must not know prompts or endpoints.
 
 mod item;
+mod error;
+mod text;
+mod groups;
+mod load;
+mod table;
+mod check;
+mod split;
+pub mod import;
 
+pub use check::{CheckReport, CriterionCounts, Duplicate, Leak, LocaleCounts, check};
+pub use error::{DataError, nearest};
 pub use item::{Item, ItemRecord, Split, Votes};
+pub use load::{check_record, digest, load_items, read_records, records_from, write_records};
+pub use split::{Shortage, SplitPlan, SplitReport, split};
+pub use table::{Format, MAX_CELL_BYTES, Row, Table, read_table, table_from_bytes};
+pub use text::{clean, is_invisible, normalise};
