@@ -1,3 +1,4 @@
 
 mod agreement;
+mod clusters;
 mod openai;

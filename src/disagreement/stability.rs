@@ -1,0 +1,172 @@
+//! How many clusters: the number that comes out again on another sample of the same items.
+//!
+//! For each k, k-means is fitted to pairs of bootstrap samples, every item gets the cluster of its
+//! nearest centroid in both, and the two partitions are compared by the adjusted Rand index
+//! (Ben-Hur, Elisseeff and Guyon 2002; Fang and Wang 2012). What the same rows give when every
+//! column is shuffled by itself, which keeps the spread of each feature and destroys what they
+//! say together, counts as chance and is subtracted.
+
+use ndarray::{Array2, Axis};
+use rand::RngExt;
+use rand::seq::SliceRandom;
+
+use super::features::{mix, stream};
+use super::kmeans::{compact, fit};
+use super::rand_index::adjusted_rand_index;
+
+/// Pairs of bootstrap samples per k.
+const PAIRS: u64 = 6;
+
+/// Rows that the choice of k looks at; more make it slower, not better.
+const SAMPLE: usize = 400;
+
+/// Agreement beyond chance that a split must reach, else the items stay together. Half way between
+/// chance and sameness.
+const ENOUGH: f64 = 0.5;
+
+/// Agreement that a smaller k may lack against the best and still be preferred.
+const TOLERANCE: f64 = 0.03;
+
+/// What bounds the search for k.
+#[derive(Clone, Debug)]
+pub(super) struct Limits {
+    /// Clusters at most.
+    pub(super) max: usize,
+    /// Items that a cluster should have on average, at least.
+    pub(super) min_size: usize,
+    /// Restarts of k-means.
+    pub(super) runs: usize,
+    /// Decides every draw.
+    pub(super) seed: u64,
+}
+
+/// A partition of the rows.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Partition {
+    /// Cluster of each row, without gaps, numbered by first row.
+    pub(super) labels: Vec<usize>,
+    /// Per cluster, how well the bootstrap partitions find it again: the mean over them of the
+    /// best Jaccard index (Hennig 2007); 1 where nothing was split.
+    pub(super) stability: Vec<f64>,
+}
+
+/// Splits the rows into the smallest number of clusters that is about as stable as the best, or
+/// leaves them together where none is stable.
+pub(super) fn partition(points: &Array2<f64>, limits: &Limits) -> Partition {
+    let whole = Partition {
+        labels: vec![0; points.nrows()],
+        stability: vec![1.0],
+    };
+    let most = limits.max.min(points.nrows() / limits.min_size.max(2));
+    if most < 2 {
+        return whole;
+    }
+    let sample = sample(points, limits.seed);
+    let shuffled = shuffle_columns(&sample, limits.seed);
+    let scores: Vec<f64> = (2..=most)
+        .map(|k| {
+            let found = agreement(&bootstrap(&sample, k, limits));
+            let chance = agreement(&bootstrap(&shuffled, k, limits)).max(0.0);
+            if chance < 1.0 {
+                (found - chance) / (1.0 - chance)
+            } else {
+                0.0
+            }
+        })
+        .collect();
+    let best = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    if best < ENOUGH {
+        return whole;
+    }
+    let Some(k) = scores
+        .iter()
+        .position(|&s| s >= best - TOLERANCE)
+        .map(|at| at + 2)
+    else {
+        return whole;
+    };
+    let model = fit(points, k, limits.runs, limits.seed);
+    let labels = compact(&model.labels(points));
+    let partitions = bootstrap(&sample, k, limits);
+    let mine = compact_keep(&model.labels(&sample), &model.labels(points));
+    let clusters = labels.iter().max().map_or(0, |&l| l + 1);
+    let stability = (0..clusters)
+        .map(|c| refound(&mine, c, &partitions))
+        .collect();
+    Partition { labels, stability }
+}
+
+/// The labels of the sample under the numbers that `compact` gives the whole.
+fn compact_keep(sample: &[usize], whole: &[usize]) -> Vec<usize> {
+    let joined: Vec<usize> = whole.iter().chain(sample).copied().collect();
+    compact(&joined).split_off(whole.len())
+}
+
+/// Partitions of all rows by models fitted to bootstrap samples, in pairs.
+fn bootstrap(points: &Array2<f64>, k: usize, limits: &Limits) -> Vec<Vec<usize>> {
+    let n = points.nrows();
+    (0..2 * PAIRS)
+        .map(|draw| {
+            let mut rng = stream(limits.seed, &format!("bootstrap {k} {draw}"));
+            let rows: Vec<usize> = (0..n).map(|_| rng.random_range(0..n)).collect();
+            let drawn = points.select(Axis(0), &rows);
+            fit(&drawn, k, limits.runs, mix(limits.seed ^ mix(draw))).labels(points)
+        })
+        .collect()
+}
+
+/// Mean adjusted Rand index of the pairs.
+fn agreement(partitions: &[Vec<usize>]) -> f64 {
+    let pairs = partitions.chunks_exact(2);
+    let count = pairs.len().max(1) as f64;
+    pairs
+        .map(|pair| adjusted_rand_index(&pair[0], &pair[1]))
+        .sum::<f64>()
+        / count
+}
+
+/// Mean over the partitions of the largest Jaccard index of a cluster with one of theirs.
+fn refound(labels: &[usize], cluster: usize, partitions: &[Vec<usize>]) -> f64 {
+    let size = labels.iter().filter(|&&l| l == cluster).count();
+    if size == 0 || partitions.is_empty() {
+        return 0.0;
+    }
+    let best = |other: &Vec<usize>| {
+        let width = other.iter().max().map_or(0, |&m| m + 1);
+        let (mut shared, mut sizes) = (vec![0usize; width], vec![0usize; width]);
+        for (&mine, &theirs) in labels.iter().zip(other) {
+            sizes[theirs] += 1;
+            shared[theirs] += usize::from(mine == cluster);
+        }
+        let jaccard = |c: usize| shared[c] as f64 / (size + sizes[c] - shared[c]) as f64;
+        (0..width).map(jaccard).fold(0.0, f64::max)
+    };
+    partitions.iter().map(best).sum::<f64>() / partitions.len() as f64
+}
+
+/// At most [`SAMPLE`] rows, in their order.
+fn sample(points: &Array2<f64>, seed: u64) -> Array2<f64> {
+    if points.nrows() <= SAMPLE {
+        return points.clone();
+    }
+    let mut rows: Vec<usize> = (0..points.nrows()).collect();
+    let (drawn, _) = rows.partial_shuffle(&mut stream(seed, "sample"), SAMPLE);
+    let mut drawn = drawn.to_vec();
+    drawn.sort_unstable();
+    points.select(Axis(0), &drawn)
+}
+
+/// The same values in every column, in an order of its own.
+fn shuffle_columns(points: &Array2<f64>, seed: u64) -> Array2<f64> {
+    let mut rng = stream(seed, "shuffle columns");
+    let mut shuffled = points.clone();
+    for mut column in shuffled.axis_iter_mut(Axis(1)) {
+        let mut values = column.to_vec();
+        values.shuffle(&mut rng);
+        column
+            .iter_mut()
+            .zip(values)
+            .for_each(|(cell, value)| *cell = value);
+    }
+    shuffled
+}
