@@ -1,4 +1,5 @@
 
 mod agreement;
 mod clusters;
+mod ledger;
 mod openai;
