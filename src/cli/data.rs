@@ -140,10 +140,38 @@ pub fn run(command: &Command) -> Result<(), Failure> {
     match command {
         Command::Import(import) => run_import(import),
         Command::Check { file, task, json } => check(file, &task.load()?, *json),
-        Command::Split { file, task, out, shares, per_locale, balance, seed } => {
-            let shares: [f64; 3] = shares.as_slice().try_into().map_err(|_| Failure::input("--shares takes three numbers, as in 0.4,0.2,0.4"))?;
-            let per_locale = per_locale.as_ref().map(|p| <[usize; 3]>::try_from(p.as_slice()).map_err(|_| Failure::input("--per-locale takes three numbers, as in 8,8,20"))).transpose()?;
-            split(file, &task.load()?, out, &SplitPlan { shares, per_locale, balance: *balance, seed: *seed })
+        Command::Split {
+            file,
+            task,
+            out,
+            shares,
+            per_locale,
+            balance,
+            seed,
+        } => {
+            let shares: [f64; 3] = shares
+                .as_slice()
+                .try_into()
+                .map_err(|_| Failure::input("--shares takes three numbers, as in 0.4,0.2,0.4"))?;
+            let per_locale = per_locale
+                .as_ref()
+                .map(|p| {
+                    <[usize; 3]>::try_from(p.as_slice()).map_err(|_| {
+                        Failure::input("--per-locale takes three numbers, as in 8,8,20")
+                    })
+                })
+                .transpose()?;
+            split(
+                file,
+                &task.load()?,
+                out,
+                &SplitPlan {
+                    shares,
+                    per_locale,
+                    balance: *balance,
+                    seed: *seed,
+                },
+            )
         }
     }
 }
@@ -157,7 +185,12 @@ fn run_import(command: &ImportCommand) -> Result<(), Failure> {
             };
             (seegull::import(dir, kind)?, out)
         }
-        ImportCommand::XlSafety { files, locale, variant, out } => {
+        ImportCommand::XlSafety {
+            files,
+            locale,
+            variant,
+            out,
+        } => {
             let variant = match variant {
                 VariantArg::Local => xl_safety::Variant::Local,
                 VariantArg::English => xl_safety::Variant::English,
@@ -172,9 +205,21 @@ fn run_import(command: &ImportCommand) -> Result<(), Failure> {
             }
             (all, out)
         }
-        ImportCommand::Table { file, map, task, reading, out } => {
-            let task = task.as_ref().map(|folder| load_task(folder, reading.as_deref())).transpose()?;
-            (table::import(file, &TableMap::parse(map)?, task.as_ref())?, out)
+        ImportCommand::Table {
+            file,
+            map,
+            task,
+            reading,
+            out,
+        } => {
+            let task = task
+                .as_ref()
+                .map(|folder| load_task(folder, reading.as_deref()))
+                .transpose()?;
+            (
+                table::import(file, &TableMap::parse(map)?, task.as_ref())?,
+                out,
+            )
         }
     };
     refuse_duplicates(&import.records)?;
@@ -182,17 +227,31 @@ fn run_import(command: &ImportCommand) -> Result<(), Failure> {
     for (kind, n) in import.note_counts() {
         let name = serde_json::to_string(&kind).unwrap_or_default();
         let first = import.notes.iter().find(|note| note.kind == kind);
-        let example = first.map_or_else(String::new, |note| format!("; the first: {}, row {}: {}", note.file, note.row, note.what));
+        let example = first.map_or_else(String::new, |note| {
+            format!(
+                "; the first: {}, row {}: {}",
+                note.file, note.row, note.what
+            )
+        });
         eprintln!("{:>6}  {}{example}", n, name.trim_matches('"'));
     }
-    println!("{} rows read, {} items written to {}, {} rows left out", import.rows, import.records.len(), out.display(), import.left_out());
+    println!(
+        "{} rows read, {} items written to {}, {} rows left out",
+        import.rows,
+        import.records.len(),
+        out.display(),
+        import.left_out()
+    );
     Ok(())
 }
 
 fn refuse_duplicates(records: &[ItemRecord]) -> Result<(), Failure> {
     let mut seen = std::collections::HashSet::new();
     match records.iter().find(|r| !seen.insert(&r.id)) {
-        Some(r) => Err(Failure::input(format!("the id `{}` is in two of the files; nothing was written", r.id))),
+        Some(r) => Err(Failure::input(format!(
+            "the id `{}` is in two of the files; nothing was written",
+            r.id
+        ))),
         None => Ok(()),
     }
 }
@@ -200,16 +259,39 @@ fn refuse_duplicates(records: &[ItemRecord]) -> Result<(), Failure> {
 fn check(file: &Path, task: &Task, json: bool) -> Result<(), Failure> {
     let report = data::check(task, &data::read_records(file)?);
     if json {
-        println!("{}", serde_json::to_string_pretty(&report).map_err(|e| Failure::machine(e.to_string()))?);
+        println!(
+            "{}",
+            serde_json::to_string_pretty(&report).map_err(|e| Failure::machine(e.to_string()))?
+        );
     } else {
-        println!("{} records, {} items of the task `{}`", report.records, report.items, task.name);
+        println!(
+            "{} records, {} items of the task `{}`",
+            report.records, report.items, task.name
+        );
         for (locale, counts) in &report.locales {
             for (criterion, c) in &counts.criteria {
-                let majority: Vec<String> = c.majority.iter().map(|(l, n)| format!("{l} {n}")).collect();
-                println!("  {locale:<8} {:>6} items {:>6} groups  {criterion}: {}  ties {}  without votes {}", counts.items, counts.groups, majority.join(", "), c.ties, c.without_votes);
+                let majority: Vec<String> =
+                    c.majority.iter().map(|(l, n)| format!("{l} {n}")).collect();
+                println!(
+                    "  {locale:<8} {:>6} items {:>6} groups  {criterion}: {}  ties {}  without votes {}",
+                    counts.items,
+                    counts.groups,
+                    majority.join(", "),
+                    c.ties,
+                    c.without_votes
+                );
             }
         }
-        println!("{} duplicates after normalisation, {} leaks between splits, few items in: {}", report.duplicates.len(), report.leaks.len(), if report.few_items.is_empty() { "no locale".into() } else { report.few_items.join(", ") });
+        println!(
+            "{} duplicates after normalisation, {} leaks between splits, few items in: {}",
+            report.duplicates.len(),
+            report.leaks.len(),
+            if report.few_items.is_empty() {
+                "no locale".into()
+            } else {
+                report.few_items.join(", ")
+            }
+        );
         for problem in report.problems.iter().take(20) {
             eprintln!("{problem}");
         }
@@ -217,7 +299,12 @@ fn check(file: &Path, task: &Task, json: bool) -> Result<(), Failure> {
     if report.is_sound() {
         Ok(())
     } else {
-        Err(Failure::input(format!("{}: {} bad records and {} leaks", file.display(), report.problems.len(), report.leaks.len())))
+        Err(Failure::input(format!(
+            "{}: {} bad records and {} leaks",
+            file.display(),
+            report.problems.len(),
+            report.leaks.len()
+        )))
     }
 }
 
@@ -231,11 +318,27 @@ fn split(file: &Path, task: &Task, out: &Path, plan: &SplitPlan) -> Result<(), F
     let records: Vec<ItemRecord> = records.into_iter().map(|(_, r)| r).collect();
     data::write_records(out, &records)?;
     for (split, locales) in &report.counts {
-        println!("{:<10} {:>7} items in {} locales", split.as_str(), locales.values().flat_map(|l| l.values()).sum::<usize>(), locales.len());
+        println!(
+            "{:<10} {:>7} items in {} locales",
+            split.as_str(),
+            locales.values().flat_map(|l| l.values()).sum::<usize>(),
+            locales.len()
+        );
     }
     for s in &report.short {
-        eprintln!("{} of {}: {} items, {} asked for", s.split.as_str(), s.locale, s.found, s.wanted);
+        eprintln!(
+            "{} of {}: {} items, {} asked for",
+            s.split.as_str(),
+            s.locale,
+            s.found,
+            s.wanted
+        );
     }
-    println!("{} items in no split; {} groups kept whole; written to {}", report.left_over, report.groups, out.display());
+    println!(
+        "{} items in no split; {} groups kept whole; written to {}",
+        report.left_over,
+        report.groups,
+        out.display()
+    );
     Ok(())
 }

@@ -228,6 +228,9 @@ mod tests {
         let matrix = Rows::new(&data, &ClusterOptions::default()).matrix(&data, &[0, 1, 2]);
         let column = matrix.column(256);
         let want = [0.225, 0.225, 0.3];
-        assert!(column.iter().zip(want).all(|(c, w)| (c - w).abs() < 1e-12), "{column}");
+        assert!(
+            column.iter().zip(want).all(|(c, w)| (c - w).abs() < 1e-12),
+            "{column}"
+        );
     }
 }

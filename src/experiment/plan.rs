@@ -119,7 +119,11 @@ impl Plan {
                 test.len()
             )));
         }
-        let used: Vec<Item> = items.iter().filter(|i| i.split.is_some()).cloned().collect();
+        let used: Vec<Item> = items
+            .iter()
+            .filter(|i| i.split.is_some())
+            .cloned()
+            .collect();
         let data_digest = data::digest(&used);
         let fence = Fence::draw(
             config.seed,

@@ -124,7 +124,8 @@ fn judge_look(bench: &Bench<'_>, pool: &Pool, candidate: usize) -> Look {
             loss += s.loss;
         }
     }
-    let bound = |values: &[f64], alpha: f64| agreement::interval::upper_bound(values, alpha).unwrap_or(1.0);
+    let bound =
+        |values: &[f64], alpha: f64| agreement::interval::upper_bound(values, alpha).unwrap_or(1.0);
     let (upper, each) = match bench.stop.scope {
         Scope::Mean => (bound(&all, alpha), alpha),
         Scope::WorstLocale => {
