@@ -108,7 +108,12 @@ impl<'a> Round<'a> {
             return Err(halt);
         }
         // Only a halted batch leaves a request without an answer.
-        let all: Option<Vec<_>> = digests.iter().map(|d| answers[first[d]].clone()).collect();
+        let answer_to = |digest| {
+            first
+                .get(digest)
+                .and_then(|&at: &usize| answers[at].clone())
+        };
+        let all: Option<Vec<_>> = digests.iter().map(answer_to).collect();
         match all {
             Some(all) if !*self.ledger.interrupted.borrow() => Ok(all),
             _ => Err(Halt::Interrupted),
