@@ -2,6 +2,10 @@
 
 mod agreement;
 mod clusters;
+mod harness;
 mod ledger;
 mod openai;
+mod prompts;
+mod rooms;
 mod tasks;
+mod tune;
