@@ -3,6 +3,9 @@
 mod files;
 mod real;
 mod splits;
+mod tables;
+
+use std::path::{Path, PathBuf};
 
 use pluralis::task::{Task, parse_task};
 
@@ -63,4 +66,11 @@ pub fn truthfulness() -> Task {
         labels = [{ name = "no" }, { name = "yes" }]
     "#;
     parse_task(text, None).unwrap()
+}
+
+/// Writes a file of a test.
+pub fn put(dir: &Path, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
+    let path = dir.join(name);
+    std::fs::write(&path, bytes).unwrap();
+    path
 }
