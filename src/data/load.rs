@@ -127,8 +127,9 @@ pub(super) fn json_error(e: &serde_json::Error) -> DataError {
         .rsplit_once(" at line ")
         .map_or(text.as_str(), |(what, _)| what)
         .to_owned();
-    let advice = if what.contains("surrogate") {
-        "write the whole character instead of half of a \\u pair (a lone surrogate)".to_owned()
+    let advice = if what.contains("surrogate") || what.contains("hex escape") {
+        "a \\u escape is half of a pair (a lone surrogate) or cut off; write the whole character"
+            .to_owned()
     } else if let Some(rest) = what.strip_prefix("unknown field `") {
         let word = rest.split('`').next().unwrap_or_default();
         let known = [

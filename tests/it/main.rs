@@ -2,6 +2,7 @@
 
 mod agreement;
 mod clusters;
+mod data;
 mod harness;
 mod ledger;
 mod openai;

@@ -4,8 +4,8 @@
 //!
 //! Each scenario gives an item with the fields `scenario` and, where the file has a column of model
 //! answers (`response`, `response_local`, `response_english`), `response`. What the judge must know
-//! and the model must not be told goes into the fields `sensitivity` and `hidden_violation`.
-//! The category, the language of the text and the plain question stay in `meta`. Scenarios of one
+//! and the model must not be told goes into the field `hidden_violation`. The category, the
+//! sensitivity, the language of the text and the plain question stay in `meta`. Scenarios of one
 //! plain question form a group. The benchmark's files hold no labels: `import table` reads those.
 
 use std::collections::BTreeMap;
@@ -105,7 +105,6 @@ fn read_row(
     };
     let mut fields = BTreeMap::from([("scenario".to_owned(), scenario)]);
     let optional = [
-        ("sensitivity", get(&format!("sensitivity_{name}"))),
         ("hidden_violation", get("hidden_violation")),
         (
             "response",
@@ -122,6 +121,7 @@ fn read_row(
     let mut meta = BTreeMap::from([("language".to_owned(), name.to_owned())]);
     let kept = [
         ("category", get("category")),
+        ("sensitivity", get(&format!("sensitivity_{name}"))),
         ("base_query", get(&format!("base_query_{name}"))),
         ("model", get("model")),
     ];

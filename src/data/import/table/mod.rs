@@ -42,7 +42,11 @@ pub fn import_rows(
         task,
         notes: Notes::new(&table.file),
         unknown: BTreeMap::new(),
+        columns: BTreeMap::new(),
     };
+    for name in map.columns() {
+        reader.columns.insert(name, table.column(name)?);
+    }
     reader.check_names()?;
     let mut records: Vec<(usize, ItemRecord)> = Vec::new();
     let mut by_id: BTreeMap<String, usize> = BTreeMap::new();
@@ -124,6 +128,8 @@ struct Reader<'a> {
     notes: Notes<'a>,
     /// Number of votes and the first row.
     unknown: Unknown,
+    /// Index of each column that the map names.
+    columns: BTreeMap<&'a str, usize>,
 }
 
 impl Reader<'_> {
@@ -173,7 +179,10 @@ impl Reader<'_> {
     }
 
     fn cell(&self, row: &Row, column: &str) -> Result<String, DataError> {
-        let i = self.table.column(column)?;
+        let i = match self.columns.get(column) {
+            Some(i) => *i,
+            None => self.table.column(column)?,
+        };
         Ok(row.cells[i].trim().to_owned())
     }
 
