@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 use serde_json::Value;
 
+use super::complaint::{Complaint, excerpt};
 use super::{EndpointError, ErrorClass, Usage};
 
 /// Cause of a 429; the endpoint then sends fewer requests at once.
@@ -15,9 +16,6 @@ pub(super) const RATE_LIMITED: &str = "rate-limited";
 pub(super) const SCHEMA_REFUSED: &str = "schema-refused";
 /// Cause of a refused `max_tokens`; the next attempt says `max_completion_tokens`.
 pub(super) const OLD_TOKEN_LIMIT: &str = "old-token-limit";
-
-/// Most characters of a server's text in a message.
-const EXCERPT: usize = 200;
 
 /// What was asked of whom, for messages.
 pub(super) struct Asked<'a> {
@@ -29,6 +27,19 @@ pub(super) struct Asked<'a> {
     pub(super) schema: bool,
     /// The request held `max_tokens`.
     pub(super) old_token_limit: bool,
+    /// Sent with the request; a server may repeat it, and no message may.
+    pub(super) key: Option<&'a str>,
+}
+
+impl Asked<'_> {
+    /// The beginning of a server's text, for messages. The key goes before the text is cut, lest
+    /// half of it remain.
+    pub(super) fn quote(&self, text: &str) -> String {
+        match self.key {
+            Some(key) => excerpt(&text.replace(key, "(key)")),
+            None => excerpt(text),
+        }
+    }
 }
 
 /// What came back.
@@ -52,7 +63,7 @@ pub(super) fn failure(class: ErrorClass, cause: &str, message: String) -> Endpoi
 /// No answer at all.
 pub(super) fn transport(asked: &Asked<'_>, error: &reqwest::Error) -> EndpointError {
     let url = asked.url;
-    let why = chain(error);
+    let why = chain(asked, error);
     if why.to_lowercase().contains("certificate") {
         let message = format!("the certificate of {url} is not trusted ({why})");
         return failure(ErrorClass::Stop, "certificate", message);
@@ -79,7 +90,11 @@ pub(super) fn cut(asked: &Asked<'_>, error: &reqwest::Error) -> EndpointError {
     if error.is_timeout() {
         return timeout(asked);
     }
-    let message = format!("the answer of {} broke off ({})", asked.url, chain(error));
+    let message = format!(
+        "the answer of {} broke off ({})",
+        asked.url,
+        chain(asked, error)
+    );
     failure(ErrorClass::Retry, "cut-body", message)
 }
 
@@ -93,7 +108,7 @@ fn timeout(asked: &Asked<'_>) -> EndpointError {
 }
 
 /// The innermost causes say what happened; the outermost only repeats the URL.
-fn chain(error: &reqwest::Error) -> String {
+fn chain(asked: &Asked<'_>, error: &reqwest::Error) -> String {
     let mut parts: Vec<String> = Vec::new();
     let mut next = error.source();
     while let Some(source) = next {
@@ -103,7 +118,7 @@ fn chain(error: &reqwest::Error) -> String {
         }
         next = source.source();
     }
-    excerpt(&parts.join(": "))
+    asked.quote(&parts.join(": "))
 }
 
 /// How long the server asks to wait, in milliseconds: `retry-after-ms`, or `Retry-After` in
@@ -131,60 +146,6 @@ pub(super) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<u64> {
         let wait = until.duration_since(now).unwrap_or_default();
         Some(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX))
     })
-}
-
-/// An error as servers write it: `{"error": {message, type, code}}` (OpenAI, llama.cpp),
-/// `{"error": "text"}` (Ollama), `{"object": "error", message, type, code}` (vLLM),
-/// `{"detail": ...}` (FastAPI).
-#[derive(Debug, Default, PartialEq)]
-pub(super) struct Complaint {
-    /// Code given as a number, where that is an HTTP status.
-    status: Option<u16>,
-    /// Code and type in lower case.
-    codes: String,
-    /// Code, type and message in lower case. The message may repeat what was asked, so no words in
-    /// it alone may stop a run.
-    words: String,
-    /// For people.
-    message: String,
-}
-
-impl Complaint {
-    /// The complaint in an answer's body; none where it is no error.
-    pub(super) fn find(body: &Value) -> Option<Self> {
-        let error = match body.get("error") {
-            None | Some(Value::Null) if body["object"] == "error" => body,
-            None | Some(Value::Null) => body.get("detail")?,
-            Some(error) => error,
-        };
-        let plain = |value: &Value| match value {
-            Value::String(text) => text.clone(),
-            Value::Null => String::new(),
-            other => other.to_string(),
-        };
-        let (code, kind) = (plain(&error["code"]), plain(&error["type"]));
-        let message = match &error["message"] {
-            Value::Null => plain(error),
-            given => plain(given),
-        };
-        let status = code.parse().ok().filter(|code| (400..600).contains(code));
-        let codes = format!("{code}\n{kind}").to_lowercase();
-        let words = format!("{codes}\n{}", message.to_lowercase());
-        Some(Self {
-            status,
-            codes,
-            words,
-            message,
-        })
-    }
-
-    fn is(&self, any: &[&str]) -> bool {
-        any.iter().any(|code| self.codes.contains(code))
-    }
-
-    fn has(&self, any: &[&str]) -> bool {
-        any.iter().any(|word| self.words.contains(word))
-    }
 }
 
 /// An answer whose status is not 2xx.
@@ -224,7 +185,7 @@ pub(super) fn hidden(asked: &Asked<'_>, reply: &Reply<'_>, complaint: &Complaint
 fn judge(asked: &Asked<'_>, reply: &Reply<'_>, status: u16, said: &Complaint) -> EndpointError {
     use ErrorClass::{GiveUp, Retry, Stop};
     let (url, model) = (asked.url, asked.model);
-    let quote = format!("{url} said {status}: {}", excerpt(&said.message));
+    let quote = format!("{url} said {status}: {}", asked.quote(&said.message));
     let with = |advice: &str| format!("{quote}; {advice}");
     let broke = [
         "insufficient_quota",
@@ -254,11 +215,11 @@ fn judge(asked: &Asked<'_>, reply: &Reply<'_>, status: u16, said: &Complaint) ->
         };
         return failure(Stop, "unauthorized", with(&advice));
     }
-    if matches!(status, 400 | 404 | 422) && unknown_model(model, said) {
-        let advice = format!("check the model name {}", excerpt(model));
+    if matches!(status, 400 | 404 | 422) && said.means_unknown_model(model) {
+        let advice = format!("check the model name {}", asked.quote(model));
         return failure(Stop, "unknown-model", with(&advice));
     }
-    if too_long(said) && status != 429 {
+    if said.means_too_long() && status != 429 {
         return failure(
             GiveUp,
             "too-long",
@@ -267,7 +228,7 @@ fn judge(asked: &Asked<'_>, reply: &Reply<'_>, status: u16, said: &Complaint) ->
     }
     match status {
         300..=399 => {
-            let to = excerpt(reply.location.unwrap_or("elsewhere"));
+            let to = asked.quote(reply.location.unwrap_or("elsewhere"));
             let message =
                 format!("{url} sends on to {to}: use that as the base URL if it is yours");
             failure(Stop, "redirected", message)
@@ -325,45 +286,6 @@ fn bad_request(
     failure(GiveUp, "bad-request", quote)
 }
 
-fn unknown_model(model: &str, said: &Complaint) -> bool {
-    let named = said.words.contains(&model.to_lowercase()) && said.has(&["model"]);
-    said.is(&["model_not_found"])
-        || (named && said.has(&["not found", "not exist", "unknown model", "invalid model"]))
-}
-
-fn too_long(said: &Complaint) -> bool {
-    said.has(&[
-        "context_length_exceeded",
-        "exceed_context_size",
-        "context length",
-        "context size",
-        "context window",
-        "prompt is too long",
-        "string_above_max_length",
-    ])
-}
-
-/// The first characters of a foreign text on one line, safe for a terminal: control characters,
-/// line separators and marks that change the writing direction are escaped.
-pub(super) fn excerpt(text: &str) -> String {
-    let text = text.trim();
-    let mut out = String::new();
-    for c in text.chars().take(EXCERPT) {
-        let hidden = c.is_control()
-            || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}'
-                | '\u{2066}'..='\u{2069}' | '\u{feff}');
-        if hidden {
-            out.extend(c.escape_default());
-        } else {
-            out.push(c);
-        }
-    }
-    if text.chars().nth(EXCERPT).is_some() {
-        out.push('…');
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -393,17 +315,6 @@ mod tests {
             assert_eq!(wait("retry-after", nonsense, now), None, "{nonsense}");
         }
         assert_eq!(wait("retry-after", "1e300", now), Some(u64::MAX));
-    }
-
-    #[test]
-    fn excerpts_are_short_and_cannot_move_the_cursor() {
-        assert_eq!(
-            excerpt("  a\u{1b}[2J\n\u{202e}b  "),
-            "a\\u{1b}[2J\\n\\u{202e}b"
-        );
-        let long = excerpt(&"ह".repeat(500));
-        assert_eq!(long.chars().count(), 201);
-        assert!(long.ends_with('…'));
     }
 
     /// Bodies as servers send them (the llama.cpp ones were recorded).
@@ -489,6 +400,7 @@ mod tests {
             timeout: Duration::from_secs(1),
             schema: true,
             old_token_limit: true,
+            key: None,
         };
         for (status, body, class, cause) in cases {
             let body = body.to_string();

@@ -272,7 +272,8 @@ mod tests {
         passes[0].widen();
         passes[0].widen();
         passes[0].widen();
-        assert_eq!((lock(&gate.state).open, lock(&gate.state).debt), (3, 1));
+        assert_eq!(lock(&gate.state).open, 3);
+        assert_eq!(lock(&gate.state).debt, 1);
         drop(passes);
         assert_eq!(gate.permits.available_permits(), 3);
     }

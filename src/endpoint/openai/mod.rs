@@ -3,6 +3,7 @@
 //! [`Endpoint::answer`] sends one request.
 
 mod classify;
+mod complaint;
 mod limits;
 mod wire;
 
@@ -181,6 +182,7 @@ impl OpenAiEndpoint {
             timeout: self.config.timeout,
             schema: call.has_schema,
             old_token_limit: call.has_old_token_limit,
+            key: self.key.as_deref(),
         };
         let sent = self
             .client
@@ -221,14 +223,6 @@ impl OpenAiEndpoint {
             _ => {}
         }
     }
-
-    /// A server may repeat the key that it was sent; no message may.
-    fn hide_key(&self, mut error: EndpointError) -> EndpointError {
-        if let Some(key) = &self.key {
-            error.message = error.message.replace(key.as_str(), "(key)");
-        }
-        error
-    }
 }
 
 impl Endpoint for OpenAiEndpoint {
@@ -248,7 +242,7 @@ impl Endpoint for OpenAiEndpoint {
         &'a self,
         request: &'a Request,
     ) -> BoxFuture<'a, Result<Response, EndpointError>> {
-        Box::pin(async move { self.attempt(request).await.map_err(|e| self.hide_key(e)) })
+        Box::pin(self.attempt(request))
     }
 
     /// As the trait's, and the schema, which some providers write into the prompt.

@@ -4,7 +4,8 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::classify::{self, Asked, Complaint, Reply, excerpt, failure};
+use super::classify::{self, Asked, Reply, failure};
+use super::complaint::Complaint;
 use super::{EndpointError, ErrorClass, Request, Response, Style, Usage, Want};
 use crate::endpoint::Finish;
 
@@ -251,7 +252,7 @@ pub(super) fn read(
             format!(
                 "the answer of {} {what}: {}",
                 asked.url,
-                excerpt(reply.body)
+                asked.quote(reply.body)
             ),
         )
     };
@@ -301,7 +302,7 @@ fn parse(asked: &Asked<'_>, body: &str) -> Result<Value, EndpointError> {
         let message = format!(
             "the answer of {url} is not JSON; it looks like the page of a proxy, or the base URL \
              is wrong: {}",
-            excerpt(body)
+            asked.quote(body)
         );
         return Err(failure(ErrorClass::Retry, "not-json", message));
     }
@@ -314,7 +315,10 @@ fn parse(asked: &Asked<'_>, body: &str) -> Result<Value, EndpointError> {
         failure(
             class,
             cause,
-            format!("the answer of {url} is not JSON ({e}): {}", excerpt(body)),
+            format!(
+                "the answer of {url} is not JSON ({e}): {}",
+                asked.quote(body)
+            ),
         )
     })
 }
