@@ -1,1 +1,3 @@
 
+#[cfg(feature = "local")]
+mod local;

@@ -1,1 +1,0 @@
-//! An embedded GGUF model, through llama.cpp.

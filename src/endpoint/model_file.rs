@@ -1,1 +1,0 @@
-//! Fetches model files and checks their digests.
