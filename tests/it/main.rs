@@ -5,6 +5,8 @@ mod clusters;
 mod data;
 mod harness;
 mod ledger;
+#[cfg(feature = "local")]
+mod local;
 mod openai;
 mod prompts;
 mod rooms;
