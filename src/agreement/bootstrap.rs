@@ -1,15 +1,14 @@
 //! Owns bootstrap intervals: strata (locales) are kept apart, clusters (groups) are drawn whole.
 //! Must not know what the values measure.
 //!
-//! Every resample draws from its own stream, keyed by seed and index, so that results are the same
-//! on any number of threads. Clusters are drawn within their home stratum, the one in which they
+//! Every resample draws from its own stream, keyed by seed and index: any number of threads will do.
+//! Clusters are drawn within their home stratum, the one in which they
 //! have most rows, and take all their rows along; a cluster that lies in one stratum only gives the
 //! ordinary stratified cluster bootstrap. Quantiles are widened for small samples as Hesterberg
 //! (2015, section 5.3) proposes: `Φ(sqrt(n/(n-S)) t)` in place of the nominal level, with n
 //! clusters, S strata and Student's t of n-S degrees.
 
 use std::collections::HashMap;
-use std::hash::Hash;
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -155,16 +154,13 @@ struct Layout {
 }
 
 /// Numbers ids in the order in which they appear.
-fn dense<T: Hash + Eq + Copy>(ids: &[T]) -> (Vec<usize>, usize) {
+fn dense(ids: &[usize]) -> (Vec<usize>, usize) {
     let mut seen = HashMap::new();
-    let numbers = ids
-        .iter()
-        .map(|&id| {
-            let next = seen.len();
-            *seen.entry(id).or_insert(next)
-        })
-        .collect();
-    (numbers, seen.len())
+    let mut number = |id| {
+        let next = seen.len();
+        *seen.entry(id).or_insert(next)
+    };
+    (ids.iter().map(|&id| number(id)).collect(), seen.len())
 }
 
 impl Layout {
@@ -387,7 +383,7 @@ mod tests {
             stratum: &[0; 101],
             cluster: &rows,
         };
-        // The values are 0.00..1.00 once each: mean .5, standard error sqrt(102*101/12)/100/sqrt(101)... = .029155.
+        // The values are 0.00..1.00 once each: mean .5, t interval with 100 degrees.
         let half = 1.9839715 * (102.0f64 * 101.0 / 12.0).sqrt() / 100.0 / 101.0f64.sqrt();
         for method in [Method::Percentile, Method::Bca] {
             let i = bootstrap(sample, Statistic::PooledMean, Plan { method, ..PLAN }).unwrap();
