@@ -73,7 +73,8 @@ pub fn estimate(sample: Sample, statistic: Statistic) -> Stat {
     sums.figure(statistic, 0..sums.parts.len())
 }
 
-/// Bootstrap interval for a figure that is made of means.
+/// Bootstrap interval for a figure that is made of means. It covers too little for fewer than about
+/// 50 values of 0 and 1 (a sample without a miss has no spread); prefer `mean_interval` there.
 ///
 /// # Errors
 /// As [`estimate`]; also a level outside (0, 1), no resamples, or no stratum with two clusters.

@@ -147,7 +147,7 @@ fn measured_coverage() {
                 let values = sample(rng);
                 let plan = Plan {
                     method,
-                    resamples: 999,
+                    resamples: 499,
                     level: 0.95,
                     seed: rng.next_u64(),
                 };
@@ -168,8 +168,8 @@ fn measured_coverage() {
             let upper = share(4000, |rng| {
                 interval::upper_bound(&sample(rng), 0.05).unwrap() >= truth
             });
-            let percentile = share(2000, |rng| booted(rng, Method::Percentile));
-            let bca = share(2000, |rng| booted(rng, Method::Bca));
+            let percentile = share(1000, |rng| booted(rng, Method::Percentile));
+            let bca = share(1000, |rng| booted(rng, Method::Bca));
             println!("| {name} | {n} | {mean:.3} | {percentile:.3} | {bca:.3} | {upper:.3} |");
         }
     }
