@@ -225,8 +225,7 @@ impl ClusterSums {
         for &(s, sum, rows) in clusters.flat_map(|c| &self.parts[c]) {
             sums[s] = (sums[s].0 + sum, sums[s].1 + rows);
         }
-        // A stratum that a resample happens to miss has no mean to count.
-        sums.retain(|&(_, rows)| rows > 0.0);
+        sums.retain(|&(_, rows)| rows > 0.0); // a resample may miss a stratum
         if sums.is_empty() {
             return Err(Undefined::Empty("rows"));
         }
@@ -384,7 +383,6 @@ mod tests {
             stratum: &[0; 101],
             cluster: &rows,
         };
-        // The values are 0.00..1.00 once each: mean .5, t interval with 100 degrees.
         let half = 1.9839715 * (102.0f64 * 101.0 / 12.0).sqrt() / 100.0 / 101.0f64.sqrt();
         for method in [Method::Percentile, Method::Bca] {
             let i = bootstrap(sample, Statistic::PooledMean, Plan { method, ..PLAN }).unwrap();
