@@ -1,23 +1,19 @@
 //! The agreement room against scikit-learn, statsmodels, krippendorff and irrCAC (golden files made by
-//! `tests/reference/agreement.py`), its properties on random tables, and its error rates in simulations.
+//! `tests/reference/agreement.py`), and its properties on random tables.
+
+mod simulations;
 
 use pluralis::agreement::alpha::{Metric, krippendorff_alpha};
-use pluralis::agreement::bootstrap::{
-    Method, Plan, Sample, Statistic, bootstrap, paired_bootstrap,
-};
 use pluralis::agreement::ceiling::{
     AltTestPlan, Rating, against_panel, alternative_annotator_test, held_out,
 };
 use pluralis::agreement::kappa::{Weights, cohen_kappa, fleiss_kappa, scott_pi};
-use pluralis::agreement::sequential::PairedBet;
 use pluralis::agreement::table::{Confusion, CountTable};
 use pluralis::agreement::{
     Measure, ScaleView, Stat, Undefined, ac, disagreement, interval, multiple, paired,
 };
 use pluralis::agreement::{classification, mean, probability};
 use proptest::prelude::*;
-use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::{Rng, SeedableRng};
 use serde_json::Value;
 
 fn golden(name: &str) -> Value {
@@ -416,118 +412,4 @@ proptest! {
         let (loose, strict) = (interval::upper_bound(&values, 0.2).unwrap(), interval::upper_bound(&values, 0.01).unwrap());
         prop_assert!(m <= loose + 1e-12 && loose <= strict + 1e-12 && strict <= 1.0);
     }
-}
-
-/// A small simulation: `draw` makes a sample, `covers` says whether its interval holds the truth.
-fn share(runs: u64, mut holds: impl FnMut(&mut ChaCha8Rng) -> bool) -> f64 {
-    let held = (0..runs)
-        .filter(|&seed| holds(&mut ChaCha8Rng::seed_from_u64(seed)))
-        .count();
-    held as f64 / runs as f64
-}
-
-fn unit(rng: &mut ChaCha8Rng) -> f64 {
-    (rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64
-}
-
-/// Disagreement with three voters: 0, 1/3, 2/3 or 1, with mean .3.
-fn thirds(rng: &mut ChaCha8Rng) -> f64 {
-    match unit(rng) {
-        u if u < 0.5 => 0.0,
-        u if u < 0.7 => 1.0 / 3.0,
-        u if u < 0.9 => 2.0 / 3.0,
-        _ => 1.0,
-    }
-}
-
-#[test]
-fn simulated_intervals_cover() {
-    let sample = |rng: &mut ChaCha8Rng, n: usize| (0..n).map(|_| thirds(rng)).collect::<Vec<f64>>();
-    for n in [10, 40, 150] {
-        let covered = share(2000, |rng| {
-            interval::mean_interval(&sample(rng, n), 0.95)
-                .unwrap()
-                .contains(0.3)
-        });
-        println!("mean_interval, n = {n}: {covered}");
-        assert!(covered >= 0.93, "mean_interval, n = {n}: {covered}");
-        let above = share(2000, |rng| {
-            interval::upper_bound(&sample(rng, n), 0.05).unwrap() >= 0.3
-        });
-        println!("upper_bound, n = {n}: {above}");
-        assert!(above >= 0.95, "upper_bound, n = {n}: {above}");
-    }
-    for p in [0.03, 0.2, 0.5] {
-        let covered = share(2000, |rng| {
-            let hits = (0..60).filter(|_| unit(rng) < p).count();
-            interval::wilson(hits as f64, 60, 0.95).unwrap().contains(p)
-        });
-        println!("wilson, p = {p}: {covered}");
-        assert!(covered >= 0.93, "wilson, p = {p}: {covered}");
-    }
-}
-
-#[test]
-fn simulated_bootstrap_intervals_cover() {
-    // Three locales of 20 groups of two equal rows, with means .3, .3 and .3.
-    let (stratum, cluster): (Vec<usize>, Vec<usize>) =
-        (0..120).map(|row| (row / 40, row / 2)).unzip();
-    for method in [Method::Percentile, Method::Bca] {
-        let covered = share(600, |rng| {
-            let values: Vec<f64> = (0..60).flat_map(|_| [thirds(rng); 2]).collect();
-            let sample = Sample {
-                values: &values,
-                stratum: &stratum,
-                cluster: &cluster,
-            };
-            let plan = Plan {
-                method,
-                resamples: 400,
-                level: 0.95,
-                seed: rng.next_u64(),
-            };
-            bootstrap(sample, Statistic::MeanOfStrata, plan)
-                .unwrap()
-                .contains(0.3)
-        });
-        println!("bootstrap {method:?}: {covered}");
-        assert!(covered >= 0.93, "{method:?}: {covered}");
-    }
-}
-
-#[test]
-fn a_judge_that_did_not_change_seldom_claims_a_gain() {
-    // Answers flip at random: the difference is -1 or 1 for a fifth of 100 items.
-    let diffs = |rng: &mut ChaCha8Rng| -> Vec<f64> {
-        let one = |u: f64| {
-            if u < 0.1 {
-                -1.0
-            } else {
-                f64::from(u8::from(u < 0.2))
-            }
-        };
-        (0..100).map(|_| one(unit(rng))).collect()
-    };
-    let rows: Vec<usize> = (0..100).collect();
-    let by_bootstrap = share(400, |rng| {
-        let diffs = diffs(rng);
-        paired_bootstrap(&diffs, &[0; 100], &rows, 400, 0.95, rng.next_u64())
-            .unwrap()
-            .low
-            > 0.0
-    });
-    let by_permutation = share(400, |rng| {
-        paired::permutation(&diffs(rng), paired::Tail::Above, 400, rng.next_u64()).unwrap() <= 0.05
-    });
-    let by_betting = share(400, |rng| {
-        let mut gambler = PairedBet::new();
-        diffs(rng)
-            .into_iter()
-            .for_each(|d| gambler.push(d).unwrap());
-        gambler.p_value() <= 0.05
-    });
-    println!(
-        "claims: bootstrap {by_bootstrap}, permutation {by_permutation}, betting {by_betting}"
-    );
-    assert!(by_bootstrap <= 0.04 && by_permutation <= 0.065 && by_betting <= 0.05);
 }
