@@ -10,7 +10,7 @@ FLAGS ?=
 quickstart: tools
 	cargo build --release --features local
 	target/release/pluralis model pull smollm2-135m
-	target/release/pluralis tune $(CONFIG) $(FLAGS)
+	OMP_WAIT_POLICY=passive target/release/pluralis tune $(CONFIG) $(FLAGS)
 
 # What llama.cpp needs to be built; installed with apt where that is allowed.
 tools:
