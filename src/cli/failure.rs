@@ -89,17 +89,16 @@ impl From<PlanError> for Failure {
         match e {
             PlanError::Config(e) => e.into(),
             PlanError::Data(e) => e.into(),
-            PlanError::Task {
-                path,
-                text,
-                source: TaskError::Toml(e),
-            } => Self::with_source(
-                e.message().to_owned(),
-                None,
-                &path.display().to_string(),
-                &text,
-                e.span(),
-            ),
+            PlanError::Task { path, text, source } => match *source {
+                TaskError::Toml(e) => Self::with_source(
+                    e.message().to_owned(),
+                    None,
+                    &path.display().to_string(),
+                    &text,
+                    e.span(),
+                ),
+                invalid => Self::input(format!("{}: {invalid}", path.display())),
+            },
             other => Self::input(other.to_string()),
         }
     }

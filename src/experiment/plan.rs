@@ -44,7 +44,7 @@ pub enum PlanError {
         /// Its text, to show the place.
         text: String,
         /// What is wrong.
-        source: TaskError,
+        source: Box<TaskError>,
     },
     /// The starting version.
     #[error(transparent)]
@@ -177,7 +177,11 @@ pub fn load_task(folder: &Path, reading: Option<&str>) -> Result<Task, PlanError
         path: path.clone(),
         source,
     })?;
-    parse_task(&text, reading).map_err(|source| PlanError::Task { path, text, source })
+    parse_task(&text, reading).map_err(|e| PlanError::Task {
+        path,
+        text,
+        source: Box::new(e),
+    })
 }
 
 fn first_duplicate(items: &[Item]) -> Option<&str> {

@@ -10,6 +10,7 @@ pub use read::{read_json, read_label, read_top_logprobs};
 pub use verdict::{Decision, Failure, FailureKind, Reading, Verdict};
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use crate::data::Item;
 use crate::endpoint::{Endpoint, Finish, PromptText, Request, Response, Style, Want};
@@ -65,12 +66,15 @@ impl Judge<'_> {
         for (row, item) in items.iter().enumerate() {
             for &criterion in &asked {
                 let key = (item.locale.as_str(), criterion);
-                if !prefixes.contains_key(&key) {
-                    prefixes.insert(key, renderer.prefix(&item.locale, criterion)?);
-                }
+                let prefix = match prefixes.entry(key) {
+                    Entry::Occupied(known) => known.get().clone(),
+                    Entry::Vacant(free) => free
+                        .insert(renderer.prefix(&item.locale, criterion)?)
+                        .clone(),
+                };
                 let prompt = PromptText {
                     style: version.skeleton.style,
-                    prefix: prefixes[&key].clone(),
+                    prefix,
                     suffix: renderer.suffix(item, criterion)?,
                 };
                 requests.push((

@@ -86,15 +86,15 @@ pub(super) async fn reached(
     bench: &Bench<'_>,
     pool: &mut Pool,
 ) -> Result<Option<StopReason>, TuneError> {
-    if let Some(candidate) = pool.unseen() {
-        if pool.look(bench, candidate).await? {
-            let look = judge_look(bench, pool, candidate);
-            bench.emit(&Event::Looked(look.clone()))?;
-            let passed = look.passed;
-            pool.looks.push(look);
-            if passed {
-                return Ok(Some(StopReason::Threshold));
-            }
+    if let Some(candidate) = pool.unseen()
+        && pool.look(bench, candidate).await?
+    {
+        let look = judge_look(bench, pool, candidate);
+        bench.emit(&Event::Looked(look.clone()))?;
+        let passed = look.passed;
+        pool.looks.push(look);
+        if passed {
+            return Ok(Some(StopReason::Threshold));
         }
     }
     if pool.exhausted {
