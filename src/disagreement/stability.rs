@@ -13,6 +13,7 @@ use rand::seq::SliceRandom;
 use super::features::{mix, stream};
 use super::kmeans::{compact, fit};
 use super::rand_index::adjusted_rand_index;
+use super::reduce::principal;
 
 /// Pairs of bootstrap samples per k.
 const PAIRS: u64 = 6;
@@ -26,6 +27,12 @@ const ENOUGH: f64 = 0.5;
 
 /// Agreement that a smaller k may lack against the best and still be preferred.
 const TOLERANCE: f64 = 0.03;
+
+/// Directions that rows are reduced to, at least; as many as clusters where those are more.
+const DIRECTIONS: usize = 16;
+
+/// Clusters at most, whatever is asked for: nobody reads more cards of one kind.
+const MOST: usize = 64;
 
 /// What bounds the search for k.
 #[derive(Clone, Debug)]
@@ -57,24 +64,32 @@ pub(super) fn partition(points: &Array2<f64>, limits: &Limits) -> Partition {
         labels: vec![0; points.nrows()],
         stability: vec![1.0],
     };
-    let most = limits.max.min(points.nrows() / limits.min_size.max(2));
+    let most = limits.max.min(points.nrows() / limits.min_size.max(2)).min(MOST);
     if most < 2 {
         return whole;
     }
     let sample = sample(points, limits.seed);
+    let directions = DIRECTIONS.max(most);
     let shuffled = shuffle_columns(&sample, limits.seed);
+    let shuffled = shuffled.dot(&principal(&shuffled, directions, limits.seed));
+    let basis = principal(&sample, directions, limits.seed);
+    if basis.ncols() == 0 {
+        return whole;
+    }
+    let (points, sample) = (&points.dot(&basis), sample.dot(&basis));
     let scores: Vec<f64> = (2..=most)
         .map(|k| {
             let found = agreement(&bootstrap(&sample, k, limits));
-            let chance = agreement(&bootstrap(&shuffled, k, limits)).max(0.0);
-            if chance < 1.0 {
-                (found - chance) / (1.0 - chance)
-            } else {
-                0.0
+            // Chance can only lower it, so what is not enough already need not be compared.
+            if found < ENOUGH {
+                return found;
             }
+            let chance = agreement(&bootstrap(&shuffled, k, limits)).clamp(0.0, 0.99);
+            (found - chance) / (1.0 - chance)
         })
         .collect();
     let best = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    if std::env::var_os("DBGK").is_some() { eprintln!("{} rows: {scores:.3?}", points.nrows()); }
     if best < ENOUGH {
         return whole;
     }

@@ -35,7 +35,7 @@ pub(super) fn marking<'a>(
         .map(|(term, &found)| {
             let other = outside.get(term).copied().unwrap_or(0);
             (
-                score(found, texts_in, other, texts_out),
+                log_odds_z(found, texts_in, other, texts_out),
                 term.chars().count(),
                 term,
             )
@@ -56,8 +56,8 @@ pub(super) fn marking<'a>(
     terms
 }
 
-/// z-value of the log odds ratio.
-fn score(found: usize, of: usize, other: usize, of_other: usize) -> f64 {
+/// z-value of the log odds ratio of `found` in `of` against `other` in `of_other`.
+pub(super) fn log_odds_z(found: usize, of: usize, other: usize, of_other: usize) -> f64 {
     let odds = |yes: usize, all: usize| {
         let (yes, no) = (yes as f64 + PRIOR, all.saturating_sub(yes) as f64 + PRIOR);
         ((yes / no).ln(), 1.0 / yes + 1.0 / no)
@@ -182,7 +182,7 @@ mod tests {
     fn the_score_is_the_hand_calculated_one() {
         // Inside 3 of 4, outside 0 of 4, with halves: ln(3.5/1.5) - ln(0.5/4.5) = 3.04452;
         // variance 1/3.5 + 1/1.5 + 1/0.5 + 1/4.5 = 3.174603; z = 1.708734.
-        assert!((score(3, 4, 0, 4) - 1.708_734).abs() < 1e-5);
+        assert!((log_odds_z(3, 4, 0, 4) - 1.708_734).abs() < 1e-5);
     }
 
     #[test]
