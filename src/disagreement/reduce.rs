@@ -27,25 +27,28 @@ pub(super) fn principal(points: &Array2<f64>, count: usize, seed: u64) -> Array2
 }
 
 /// Gram-Schmidt, twice for accuracy; columns that depend on earlier ones are dropped.
-fn orthonormal(mut matrix: Array2<f64>) -> Array2<f64> {
+fn orthonormal(matrix: Array2<f64>) -> Array2<f64> {
     let largest = matrix.iter().fold(0.0f64, |m, v| m.max(v.abs()));
-    let mut kept: Vec<usize> = Vec::new();
-    for column in 0..matrix.ncols() {
-        let mut vector = matrix.column(column).to_owned();
+    let mut kept: Vec<Vec<f64>> = Vec::new();
+    for column in matrix.axis_iter(Axis(1)) {
+        let mut vector = column.to_vec();
         for _ in 0..2 {
-            for &earlier in &kept {
-                let other = matrix.column(earlier);
-                let along = vector.dot(&other);
-                vector.scaled_add(-along, &other);
+            for earlier in &kept {
+                let along = dot(&vector, earlier);
+                vector.iter_mut().zip(earlier).for_each(|(v, e)| *v -= along * e);
             }
         }
-        let length = vector.dot(&vector).sqrt();
+        let length = dot(&vector, &vector).sqrt();
         if length > 1e-9 * largest && length.is_finite() {
-            matrix.column_mut(column).assign(&(vector / length));
-            kept.push(column);
+            vector.iter_mut().for_each(|v| *v /= length);
+            kept.push(vector);
         }
     }
-    matrix.select(Axis(1), &kept)
+    Array2::from_shape_fn((matrix.nrows(), kept.len()), |(row, column)| kept[column][row])
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(x, y)| x * y).sum()
 }
 
 #[cfg(test)]
