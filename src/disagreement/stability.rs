@@ -6,6 +6,7 @@
 //! column is shuffled by itself, which keeps the spread of each feature and destroys what they
 //! say together, counts as chance and is subtracted.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 
 use ndarray::{Array2, Axis};
@@ -65,9 +66,40 @@ pub(super) struct Partition {
     pub(super) stability: Vec<f64>,
 }
 
+/// Splits the rows, and each part again, as long as a split is stable and clusters are left.
+///
+/// Once is not enough: where scripts differ, the split by script is the stable one, and the topics
+/// within one of them show only when it is looked at by itself. A part of a part is as stable as
+/// the less stable of the two.
+pub(super) fn partition(points: &Array2<f64>, limits: &Limits) -> Partition {
+    let mut done: Vec<(Vec<usize>, f64)> = Vec::new();
+    let mut open: VecDeque<(Vec<usize>, f64)> = VecDeque::new();
+    open.push_back(((0..points.nrows()).collect(), 1.0));
+    while let Some((rows, stability)) = open.pop_front() {
+        let left = limits.max.saturating_sub(done.len() + open.len());
+        let within = Limits { max: left, ..limits.clone() };
+        let parts = split_once(&points.select(Axis(0), &rows), &within);
+        if parts.stability.len() < 2 {
+            done.push((rows, stability));
+            continue;
+        }
+        for (part, own) in parts.stability.iter().enumerate() {
+            let places = rows.iter().zip(&parts.labels).filter(|&(_, &label)| label == part);
+            open.push_back((places.map(|(&row, _)| row).collect(), stability.min(*own)));
+        }
+    }
+    // Numbered by first row.
+    done.sort_by(|a, b| a.0.cmp(&b.0));
+    let mut labels = vec![0; points.nrows()];
+    for (number, (rows, _)) in done.iter().enumerate() {
+        rows.iter().for_each(|&row| labels[row] = number);
+    }
+    Partition { labels, stability: done.into_iter().map(|(_, stability)| stability).collect() }
+}
+
 /// Splits the rows into the smallest number of clusters that is about as stable as the best, or
 /// leaves them together where none is stable.
-pub(super) fn partition(points: &Array2<f64>, limits: &Limits) -> Partition {
+fn split_once(points: &Array2<f64>, limits: &Limits) -> Partition {
     let whole = Partition {
         labels: vec![0; points.nrows()],
         stability: vec![1.0],
@@ -102,7 +134,6 @@ pub(super) fn partition(points: &Array2<f64>, limits: &Limits) -> Partition {
         })
         .collect();
     let best = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    if std::env::var_os("DBGK").is_some() { eprintln!("{} rows: {scores:.3?}", points.nrows()); }
     if best < ENOUGH {
         return whole;
     }
@@ -197,4 +228,56 @@ fn shuffle_columns(points: &Array2<f64>, seed: u64) -> Array2<f64> {
             .for_each(|(cell, value)| *cell = value);
     }
     shuffled
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rows around the corners of a simplex, one corner per label.
+    fn blobs(labels: &[usize], noise: f64) -> Array2<f64> {
+        let mut rng = stream(1, "blobs");
+        Array2::from_shape_fn((labels.len(), 8), |(row, column)| {
+            f64::from(labels[row] == column) + noise * rng.random_range(-1.0..1.0)
+        })
+    }
+
+    fn limits(seed: u64) -> Limits {
+        Limits { max: 6, min_size: 3, runs: 5, seed }
+    }
+
+    #[test]
+    fn clear_blobs_are_found_and_stable() {
+        for k in 2..=5 {
+            let truth: Vec<usize> = (0..60).map(|i| i % k).collect();
+            let found = partition(&blobs(&truth, 0.1), &limits(0));
+            assert_eq!(adjusted_rand_index(&truth, &found.labels), 1.0, "{k} blobs");
+            assert!(found.stability.iter().all(|&s| s > 0.7), "{:?}", found.stability);
+        }
+    }
+
+    #[test]
+    fn noise_and_few_rows_stay_together() {
+        let whole = |found: Partition| found.stability == [1.0] && found.labels.iter().all(|&l| l == 0);
+        assert!((0..5).all(|seed| whole(partition(&blobs(&[9; 40], 1.0), &limits(seed)))));
+        assert!(whole(partition(&Array2::ones((30, 8)), &limits(0))));
+        assert!(whole(partition(&blobs(&[0, 1], 0.1), &limits(0))));
+        assert!(whole(partition(&Array2::zeros((0, 8)), &limits(0))));
+    }
+
+    #[test]
+    fn the_number_of_clusters_is_bounded() {
+        let truth: Vec<usize> = (0..60).map(|i| i % 5).collect();
+        let few = Limits { max: 3, ..limits(0) };
+        assert!(partition(&blobs(&truth, 0.1), &few).stability.len() <= 3);
+        let none = Limits { max: 0, ..limits(0) };
+        assert_eq!(partition(&blobs(&truth, 0.1), &none).stability, [1.0]);
+    }
+
+    #[test]
+    fn the_best_jaccard_is_the_hand_calculated_one() {
+        // Cluster {0, 1, 2}: against {0, 1} and {2, 3} the best is 2/3; against itself 1.
+        let partitions = vec![vec![0, 0, 1, 1], vec![5, 5, 5, 2]];
+        assert!((refound(&[0, 0, 0, 1], 0, &partitions) - (2.0 / 3.0 + 1.0) / 2.0).abs() < 1e-12);
+    }
 }
