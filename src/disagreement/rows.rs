@@ -136,8 +136,7 @@ impl<'a> Rows<'a> {
 
     /// Rows of the members' n-grams, each weighted by how far it marks the group's items of its
     /// locale against the agreeing ones. Without this the common words of a language, which say
-    /// nothing of why a verdict misses, outweigh the topic. The mean squared length is one; rows
-    /// are not normalised one by one, so that an item with nothing telling stays near the middle.
+    /// nothing of why a verdict misses, outweigh the topic.
     fn marked(
         &self,
         vocabulary: &Vocabulary,
@@ -173,8 +172,8 @@ impl<'a> Rows<'a> {
                 matrix.row_mut(place).assign(&(row(vector) - &middle));
             }
         }
-        let scale = (matrix.iter().map(|v| v * v).sum::<f64>() / members.len().max(1) as f64).sqrt();
-        if scale > 0.0 { matrix / scale } else { matrix }
+        even_out(&mut matrix);
+        matrix
     }
 
     fn raw(&self, observation: &Observation) -> Vec<f64> {
@@ -207,6 +206,18 @@ impl<'a> Rows<'a> {
             sum.into_iter().map(|s| s / count.max(1) as f64).collect()
         };
         sums.into_iter().map(mean).collect()
+    }
+}
+
+/// Brings rows to length one, but those shorter than the median only by the median's factor: an
+/// item with nothing telling stays near the middle instead of becoming a direction of its own.
+fn even_out(matrix: &mut Array2<f64>) {
+    let lengths: Vec<f64> = matrix.outer_iter().map(|row| row.dot(&row).sqrt()).collect();
+    let mut sorted: Vec<f64> = lengths.iter().copied().filter(|&l| l > 0.0).collect();
+    sorted.sort_by(f64::total_cmp);
+    let Some(&median) = sorted.get(sorted.len() / 2) else { return };
+    for (mut row, length) in matrix.outer_iter_mut().zip(lengths) {
+        row /= length.max(median);
     }
 }
 

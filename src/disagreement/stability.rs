@@ -134,6 +134,7 @@ fn split_once(points: &Array2<f64>, limits: &Limits) -> Partition {
         })
         .collect();
     let best = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    if std::env::var_os("DBGK").is_some() { eprintln!("{} rows: {scores:.3?}", points.nrows()); }
     if best < ENOUGH {
         return whole;
     }
