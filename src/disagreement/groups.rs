@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use ndarray::Array2;
 
-use super::features::{mix, squared};
 use super::contrast::Pool;
+use super::features::{mix, squared};
 use super::kmeans::{compact, mean};
 use super::rows::{Rows, sorted};
 use super::stability::{Limits, partition};
@@ -67,6 +67,7 @@ pub(super) fn split<'a>(
         max: options.max_clusters,
         min_size: options.min_size,
         runs: options.runs,
+        known: rows.locale_columns(),
         seed: mix(options.seed),
     };
     let parts = partition(&points, &limits);

@@ -16,7 +16,9 @@ const ROUNDS: usize = 12;
 pub(super) fn principal(points: &Array2<f64>, count: usize, seed: u64) -> Array2<f64> {
     let (rows, columns) = points.dim();
     let count = count.min(rows).min(columns);
-    let mean = points.mean_axis(Axis(0)).unwrap_or_else(|| Array1::zeros(columns));
+    let mean = points
+        .mean_axis(Axis(0))
+        .unwrap_or_else(|| Array1::zeros(columns));
     let centred = points - &mean;
     let mut rng = stream(seed, "principal");
     let mut basis = Array2::from_shape_simple_fn((columns, count), || rng.random_range(-1.0..1.0));
@@ -35,7 +37,10 @@ fn orthonormal(matrix: Array2<f64>) -> Array2<f64> {
         for _ in 0..2 {
             for earlier in &kept {
                 let along = dot(&vector, earlier);
-                vector.iter_mut().zip(earlier).for_each(|(v, e)| *v -= along * e);
+                vector
+                    .iter_mut()
+                    .zip(earlier)
+                    .for_each(|(v, e)| *v -= along * e);
             }
         }
         let length = dot(&vector, &vector).sqrt();
@@ -44,7 +49,9 @@ fn orthonormal(matrix: Array2<f64>) -> Array2<f64> {
             kept.push(vector);
         }
     }
-    Array2::from_shape_fn((matrix.nrows(), kept.len()), |(row, column)| kept[column][row])
+    Array2::from_shape_fn((matrix.nrows(), kept.len()), |(row, column)| {
+        kept[column][row]
+    })
 }
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {
@@ -59,7 +66,11 @@ mod tests {
     #[test]
     fn distances_survive_when_rows_lie_in_a_plane() {
         // Three rows span two directions, so two components hold all distances.
-        let points = array![[1.0, 2.0, 3.0, 4.0], [0.0, 1.0, 0.0, 1.0], [5.0, 5.0, 1.0, 0.0]];
+        let points = array![
+            [1.0, 2.0, 3.0, 4.0],
+            [0.0, 1.0, 0.0, 1.0],
+            [5.0, 5.0, 1.0, 0.0]
+        ];
         let basis = principal(&points, 3, 0);
         assert_eq!(basis.ncols(), 2);
         let small = points.dot(&basis);

@@ -2,6 +2,7 @@
 //! then a small block for the locale and one for the judge's confidence.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 
 use ndarray::{Array1, Array2, s};
 
@@ -21,6 +22,10 @@ const CONFIDENCE_WEIGHT: f64 = 0.3;
 /// Weight of an n-gram that is as frequent where judge and people agree; a telling one has a
 /// z-value of 2 to 4. Not zero, so that a topic the judge gets wrong only at times still counts.
 const FLOOR: f64 = 0.1;
+
+/// Texts of a locale that can show a pattern; what fewer have in common may be chance, and as
+/// outliers they would decide the split of all others.
+const PATTERN: usize = 3;
 
 /// Where no probability is known: between a coin flip and certainty.
 const UNKNOWN_CONFIDENCE: f64 = 0.75;
@@ -89,6 +94,16 @@ impl<'a> Rows<'a> {
         row
     }
 
+    /// Columns of [`Rows::matrix`] that hold the locale; empty where locales are split.
+    pub(super) fn locale_columns(&self) -> Range<usize> {
+        let block = if self.locale_block {
+            self.locales.len()
+        } else {
+            0
+        };
+        self.dimensions..self.dimensions + block
+    }
+
     /// Mean of the texts of some observations.
     pub(super) fn centre(&self, observations: &[Observation], members: &[usize]) -> Vec<f64> {
         let mut sum = vec![0.0; self.dimensions];
@@ -96,7 +111,8 @@ impl<'a> Rows<'a> {
             let text = self.text(&observations[member]);
             sum.iter_mut().zip(text).for_each(|(s, v)| *s += v);
         }
-        sum.iter_mut().for_each(|s| *s /= members.len().max(1) as f64);
+        sum.iter_mut()
+            .for_each(|s| *s /= members.len().max(1) as f64);
         sum
     }
 
@@ -108,7 +124,11 @@ impl<'a> Rows<'a> {
         members: &[usize],
         agreeing: &dyn Fn(&'a Locale) -> Vec<usize>,
     ) -> Array2<f64> {
-        let block = if self.locale_block { self.locales.len() } else { 0 };
+        let block = if self.locale_block {
+            self.locales.len()
+        } else {
+            0
+        };
         let mut matrix = Array2::zeros((members.len(), self.dimensions + block + 1));
         match &self.vocabulary {
             Some(vocabulary) => {
@@ -118,7 +138,9 @@ impl<'a> Rows<'a> {
             None => {
                 for (mut row, &member) in matrix.outer_iter_mut().zip(members) {
                     let text = self.text(&observations[member]);
-                    row.iter_mut().zip(text).for_each(|(cell, value)| *cell = value);
+                    row.iter_mut()
+                        .zip(text)
+                        .for_each(|(cell, value)| *cell = value);
                 }
             }
         }
@@ -146,10 +168,16 @@ impl<'a> Rows<'a> {
     ) -> Array2<f64> {
         let mut places: BTreeMap<&'a Locale, Vec<usize>> = BTreeMap::new();
         for (place, &member) in members.iter().enumerate() {
-            places.entry(observations[member].locale).or_default().push(place);
+            places
+                .entry(observations[member].locale)
+                .or_default()
+                .push(place);
         }
         let vectors = |indices: &[usize]| -> Vec<Sparse> {
-            indices.iter().map(|&i| vocabulary.vector(observations[i].text)).collect()
+            indices
+                .iter()
+                .map(|&i| vocabulary.vector(observations[i].text))
+                .collect()
         };
         let mut matrix = Array2::zeros((members.len(), self.dimensions));
         for (locale, places) in places {
@@ -165,7 +193,10 @@ impl<'a> Rows<'a> {
             };
             let mut middle = Array1::zeros(self.dimensions);
             if !self.means.is_empty() {
-                inside.iter().chain(&outside).for_each(|v| middle += &row(v));
+                inside
+                    .iter()
+                    .chain(&outside)
+                    .for_each(|v| middle += &row(v));
                 middle /= (inside.len() + outside.len()) as f64;
             }
             for (place, vector) in places.into_iter().zip(&inside) {
@@ -212,10 +243,15 @@ impl<'a> Rows<'a> {
 /// Brings rows to length one, but those shorter than the median only by the median's factor: an
 /// item with nothing telling stays near the middle instead of becoming a direction of its own.
 fn even_out(matrix: &mut Array2<f64>) {
-    let lengths: Vec<f64> = matrix.outer_iter().map(|row| row.dot(&row).sqrt()).collect();
+    let lengths: Vec<f64> = matrix
+        .outer_iter()
+        .map(|row| row.dot(&row).sqrt())
+        .collect();
     let mut sorted: Vec<f64> = lengths.iter().copied().filter(|&l| l > 0.0).collect();
     sorted.sort_by(f64::total_cmp);
-    let Some(&median) = sorted.get(sorted.len() / 2) else { return };
+    let Some(&median) = sorted.get(sorted.len() / 2) else {
+        return;
+    };
     for (mut row, length) in matrix.outer_iter_mut().zip(lengths) {
         row /= length.max(median);
     }
@@ -236,12 +272,18 @@ fn marks(inside: &[Sparse], outside: &[Sparse]) -> HashMap<u64, f32> {
     let least = inside.len().min(2);
     counts.retain(|_, count| count.0 >= least);
     let weight = |(found, other): (usize, usize)| {
+        if inside.len() < PATTERN {
+            return FLOOR as f32;
+        }
         if outside.is_empty() {
             return 1.0;
         }
         (FLOOR + log_odds_z(found, inside.len(), other, outside.len()).max(0.0)) as f32
     };
-    counts.into_iter().map(|(gram, count)| (gram, weight(count))).collect()
+    counts
+        .into_iter()
+        .map(|(gram, count)| (gram, weight(count)))
+        .collect()
 }
 
 /// Positions of the observations in an order that depends on their content alone.
@@ -324,9 +366,13 @@ mod tests {
         let mut data = vec![seen(&es, "", None); 3];
         data[1].confidence = Some(f64::NAN);
         data[2].confidence = Some(7.0);
-        let matrix = Rows::new(&data, &ClusterOptions::default()).matrix(&data, &[0, 1, 2], &|_| Vec::new());
+        let matrix =
+            Rows::new(&data, &ClusterOptions::default()).matrix(&data, &[0, 1, 2], &|_| Vec::new());
         let column = matrix.column(256);
         let want = [0.225, 0.225, 0.3];
-        assert!(column.iter().zip(want).all(|(c, w)| (c - w).abs() < 1e-12), "{column}");
+        assert!(
+            column.iter().zip(want).all(|(c, w)| (c - w).abs() < 1e-12),
+            "{column}"
+        );
     }
 }

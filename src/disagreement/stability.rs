@@ -21,6 +21,9 @@ use super::reduce::principal;
 /// Pairs of bootstrap samples per k.
 const PAIRS: u64 = 6;
 
+/// The same for a part of a split: looked at once more, chance has had one more try.
+const ENOUGH_AGAIN: f64 = 0.85;
+
 /// Pairs after which a k that is far from [`ENOUGH`] is given up.
 const FIRST_PAIRS: u64 = 2;
 
@@ -52,6 +55,8 @@ pub(super) struct Limits {
     pub(super) min_size: usize,
     /// Restarts of k-means.
     pub(super) runs: usize,
+    /// Columns that hold a known structure (the locale), which chance is not to be credited with.
+    pub(super) known: Range<usize>,
     /// Decides every draw.
     pub(super) seed: u64,
 }
@@ -77,14 +82,25 @@ pub(super) fn partition(points: &Array2<f64>, limits: &Limits) -> Partition {
     open.push_back(((0..points.nrows()).collect(), 1.0));
     while let Some((rows, stability)) = open.pop_front() {
         let left = limits.max.saturating_sub(done.len() + open.len());
-        let within = Limits { max: left, ..limits.clone() };
-        let parts = split_once(&points.select(Axis(0), &rows), &within);
+        let within = Limits {
+            max: left,
+            ..limits.clone()
+        };
+        let enough = if rows.len() == points.nrows() {
+            ENOUGH
+        } else {
+            ENOUGH_AGAIN
+        };
+        let parts = split_once(&points.select(Axis(0), &rows), enough, &within);
         if parts.stability.len() < 2 {
             done.push((rows, stability));
             continue;
         }
         for (part, own) in parts.stability.iter().enumerate() {
-            let places = rows.iter().zip(&parts.labels).filter(|&(_, &label)| label == part);
+            let places = rows
+                .iter()
+                .zip(&parts.labels)
+                .filter(|&(_, &label)| label == part);
             open.push_back((places.map(|(&row, _)| row).collect(), stability.min(*own)));
         }
     }
@@ -94,23 +110,29 @@ pub(super) fn partition(points: &Array2<f64>, limits: &Limits) -> Partition {
     for (number, (rows, _)) in done.iter().enumerate() {
         rows.iter().for_each(|&row| labels[row] = number);
     }
-    Partition { labels, stability: done.into_iter().map(|(_, stability)| stability).collect() }
+    Partition {
+        labels,
+        stability: done.into_iter().map(|(_, stability)| stability).collect(),
+    }
 }
 
 /// Splits the rows into the smallest number of clusters that is about as stable as the best, or
-/// leaves them together where none is stable.
-fn split_once(points: &Array2<f64>, limits: &Limits) -> Partition {
+/// leaves them together where none agrees with itself `enough`.
+fn split_once(points: &Array2<f64>, enough: f64, limits: &Limits) -> Partition {
     let whole = Partition {
         labels: vec![0; points.nrows()],
         stability: vec![1.0],
     };
-    let most = limits.max.min(points.nrows() / limits.min_size.max(2)).min(MOST);
+    let most = limits
+        .max
+        .min(points.nrows() / limits.min_size.max(2))
+        .min(MOST);
     if most < 2 {
         return whole;
     }
     let sample = sample(points, limits.seed);
     let directions = DIRECTIONS.max(most);
-    let shuffled = shuffle_columns(&sample, limits.seed);
+    let shuffled = shuffle_columns(&sample, &limits.known, limits.seed);
     let shuffled = shuffled.dot(&principal(&shuffled, directions, limits.seed));
     let basis = principal(&sample, directions, limits.seed);
     if basis.ncols() == 0 {
@@ -120,13 +142,13 @@ fn split_once(points: &Array2<f64>, limits: &Limits) -> Partition {
     let scores: Vec<f64> = (2..=most)
         .map(|k| {
             let mut partitions = bootstrap(&sample, k, 0..FIRST_PAIRS, limits);
-            if agreement(&partitions) < ENOUGH - FAR {
+            if agreement(&partitions) < enough - FAR {
                 return agreement(&partitions);
             }
             partitions.extend(bootstrap(&sample, k, FIRST_PAIRS..PAIRS, limits));
             let found = agreement(&partitions);
             // Chance can only lower it, so what is not enough already need not be compared.
-            if found < ENOUGH {
+            if found < enough {
                 return found;
             }
             let chance = agreement(&bootstrap(&shuffled, k, 0..PAIRS, limits)).clamp(0.0, 0.99);
@@ -134,8 +156,7 @@ fn split_once(points: &Array2<f64>, limits: &Limits) -> Partition {
         })
         .collect();
     let best = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    if std::env::var_os("DBGK").is_some() { eprintln!("{} rows: {scores:.3?}", points.nrows()); }
-    if best < ENOUGH {
+    if best < enough {
         return whole;
     }
     let Some(k) = scores
@@ -163,7 +184,12 @@ fn compact_keep(sample: &[usize], whole: &[usize]) -> Vec<usize> {
 }
 
 /// Partitions of all rows by models fitted to bootstrap samples, in pairs.
-fn bootstrap(points: &Array2<f64>, k: usize, pairs: Range<u64>, limits: &Limits) -> Vec<Vec<usize>> {
+fn bootstrap(
+    points: &Array2<f64>,
+    k: usize,
+    pairs: Range<u64>,
+    limits: &Limits,
+) -> Vec<Vec<usize>> {
     let n = points.nrows();
     (2 * pairs.start..2 * pairs.end)
         .map(|draw| {
@@ -216,11 +242,15 @@ fn sample(points: &Array2<f64>, seed: u64) -> Array2<f64> {
     points.select(Axis(0), &drawn)
 }
 
-/// The same values in every column, in an order of its own.
-fn shuffle_columns(points: &Array2<f64>, seed: u64) -> Array2<f64> {
+/// The same values in every column, in an order of its own; known columns become zero.
+fn shuffle_columns(points: &Array2<f64>, known: &Range<usize>, seed: u64) -> Array2<f64> {
     let mut rng = stream(seed, "shuffle columns");
     let mut shuffled = points.clone();
-    for mut column in shuffled.axis_iter_mut(Axis(1)) {
+    for (index, mut column) in shuffled.axis_iter_mut(Axis(1)).enumerate() {
+        if known.contains(&index) {
+            column.fill(0.0);
+            continue;
+        }
         let mut values = column.to_vec();
         values.shuffle(&mut rng);
         column
@@ -244,7 +274,13 @@ mod tests {
     }
 
     fn limits(seed: u64) -> Limits {
-        Limits { max: 6, min_size: 3, runs: 5, seed }
+        Limits {
+            max: 6,
+            min_size: 3,
+            runs: 5,
+            known: 0..0,
+            seed,
+        }
     }
 
     #[test]
@@ -253,13 +289,18 @@ mod tests {
             let truth: Vec<usize> = (0..60).map(|i| i % k).collect();
             let found = partition(&blobs(&truth, 0.1), &limits(0));
             assert_eq!(adjusted_rand_index(&truth, &found.labels), 1.0, "{k} blobs");
-            assert!(found.stability.iter().all(|&s| s > 0.7), "{:?}", found.stability);
+            assert!(
+                found.stability.iter().all(|&s| s > 0.7),
+                "{:?}",
+                found.stability
+            );
         }
     }
 
     #[test]
     fn noise_and_few_rows_stay_together() {
-        let whole = |found: Partition| found.stability == [1.0] && found.labels.iter().all(|&l| l == 0);
+        let whole =
+            |found: Partition| found.stability == [1.0] && found.labels.iter().all(|&l| l == 0);
         assert!((0..5).all(|seed| whole(partition(&blobs(&[9; 40], 1.0), &limits(seed)))));
         assert!(whole(partition(&Array2::ones((30, 8)), &limits(0))));
         assert!(whole(partition(&blobs(&[0, 1], 0.1), &limits(0))));
@@ -269,9 +310,15 @@ mod tests {
     #[test]
     fn the_number_of_clusters_is_bounded() {
         let truth: Vec<usize> = (0..60).map(|i| i % 5).collect();
-        let few = Limits { max: 3, ..limits(0) };
+        let few = Limits {
+            max: 3,
+            ..limits(0)
+        };
         assert!(partition(&blobs(&truth, 0.1), &few).stability.len() <= 3);
-        let none = Limits { max: 0, ..limits(0) };
+        let none = Limits {
+            max: 0,
+            ..limits(0)
+        };
         assert_eq!(partition(&blobs(&truth, 0.1), &none).stability, [1.0]);
     }
 

@@ -13,6 +13,13 @@ const MAX_CHARS: usize = 160;
 /// Longest substring, in characters; white-space-delimited words may be longer.
 const LONGEST: usize = 12;
 
+/// A term needs at least this z-value: one in ten by chance.
+const LEAST_Z: f64 = 1.28;
+
+/// A longer term that holds a better one takes its place when its score is at least this share of
+/// the other's: `comida` says more than `da`.
+const NEARLY: f64 = 0.75;
+
 /// Pseudo-texts that hold every term and none: a term seen once is no evidence.
 const PRIOR: f64 = 0.5;
 
@@ -40,18 +47,24 @@ pub(super) fn marking<'a>(
                 term,
             )
         })
-        .filter(|&(score, ..)| score > 0.0)
+        .filter(|&(score, ..)| score >= LEAST_Z)
         .collect();
     // Of terms with the same score the longest tells most.
     scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)).then(a.2.cmp(b.2)));
     let mut terms: Vec<String> = Vec::new();
-    for (_, _, term) in scored {
+    for &(score, _, term) in &scored {
         if terms.len() >= count {
             break;
         }
-        if !terms.iter().any(|t| overlap(t, term)) {
-            terms.push(term.clone());
+        if terms.iter().any(|t| overlap(t, term)) {
+            continue;
         }
+        let longer = scored
+            .iter()
+            .filter(|(s, _, t)| *s >= NEARLY * score && t.contains(term));
+        // The first of the longest is the best of them.
+        let best = longer.rev().max_by_key(|(_, length, _)| *length);
+        terms.push(best.map_or(term, |&(_, _, t)| t).clone());
     }
     terms
 }
@@ -190,6 +203,6 @@ mod tests {
         assert!(of(&["a b", "a b"], &["a b", "a b"]).is_empty());
         assert!(of(&[], &["x"]).is_empty());
         assert!(of(&["", ""], &[]).is_empty());
-        assert_eq!(of(&["懒"], &["x"]), ["懒"]);
+        assert_eq!(of(&["懒", "懒", "懒"], &["x", "y", "z"]), ["懒"]);
     }
 }

@@ -226,7 +226,7 @@ fn planted_modes_are_found_over_ten_seeds() {
     for by_locale in [ByLocale::Feature, ByLocale::Split] {
         let mut scores = Vec::new();
         for seed in 0..10 {
-            let plants = 3 + (seed as usize) % 4; eprintln!("seed {seed} {plants}");
+            let plants = 3 + (seed as usize) % 4;
             let options = ClusterOptions {
                 seed,
                 by_locale,
