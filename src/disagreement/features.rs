@@ -144,11 +144,16 @@ impl Vocabulary {
     }
 }
 
-/// A sparse vector in `out.len()` dimensions, by seeded signed hashing: inner products are kept in
-/// expectation, with a standard deviation of about `1 / sqrt(dimensions)`. `out` is overwritten
-/// and has length one unless the vector is empty.
+/// A sparse vector in `out.len()` dimensions, at length one unless it is empty: see [`spread`].
 pub(super) fn project(vector: &Sparse, seed: u64, out: &mut [f64]) {
     out.fill(0.0);
+    spread(vector, seed, out);
+    unit(out);
+}
+
+/// Adds a sparse vector to `out` by seeded signed hashing: inner products are kept in expectation
+/// (up to one common factor), with a standard deviation of about `1 / sqrt(dimensions)`.
+pub(super) fn spread(vector: &Sparse, seed: u64, out: &mut [f64]) {
     if out.is_empty() {
         return;
     }
@@ -159,7 +164,6 @@ pub(super) fn project(vector: &Sparse, seed: u64, out: &mut [f64]) {
             out[(draw % out.len() as u64) as usize] += sign * f64::from(weight);
         }
     }
-    unit(out);
 }
 
 /// A dense vector in `out.len()` dimensions, at length one: copied where it fits, else projected

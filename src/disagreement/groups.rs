@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use ndarray::Array2;
 
+use super::contrast::Pool;
 use super::features::{mix, squared};
 use super::kmeans::{compact, mean};
 use super::rows::{Rows, sorted};
@@ -25,7 +26,7 @@ pub(super) struct Cluster {
     pub(super) mode: FailureMode,
     /// Positions of observations, nearest to the centroid first.
     pub(super) members: Vec<usize>,
-    /// The text columns of the centroid.
+    /// Mean of the members' texts as [`Rows::text`] gives them.
     pub(super) centre: Vec<f64>,
     pub(super) stability: f64,
 }
@@ -53,17 +54,20 @@ pub(super) fn groups(observations: &[Observation], options: &ClusterOptions) -> 
 }
 
 /// The clusters of a group.
-pub(super) fn split(
-    observations: &[Observation],
-    rows: &Rows,
+pub(super) fn split<'a>(
+    observations: &[Observation<'a>],
+    rows: &Rows<'a>,
+    pool: &Pool<'_, 'a>,
     group: &Group,
     options: &ClusterOptions,
 ) -> Vec<Cluster> {
-    let points = rows.matrix(observations, &group.members);
+    let agreeing = |locale: &'a Locale| pool.agreeing(group.criterion, locale).to_vec();
+    let points = rows.matrix(observations, &group.members, &agreeing);
     let limits = Limits {
         max: options.max_clusters,
         min_size: options.min_size,
         runs: options.runs,
+        known: rows.locale_columns(),
         seed: mix(options.seed),
     };
     let parts = partition(&points, &limits);
@@ -87,11 +91,12 @@ pub(super) fn split(
             near.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
             // A merged cluster is as stable as its largest part.
             let largest = largest_part(&places, &parts.labels);
+            let members: Vec<usize> = near.iter().map(|&(_, p)| group.members[p]).collect();
             Cluster {
                 criterion: group.criterion,
                 mode: group.mode,
-                members: near.iter().map(|&(_, p)| group.members[p]).collect(),
-                centre: centre[..rows.text_columns()].to_vec(),
+                centre: rows.centre(observations, &members),
+                members,
                 stability: parts.stability.get(largest).copied().unwrap_or(0.0),
             }
         })

@@ -10,6 +10,7 @@ mod features;
 mod groups;
 mod kmeans;
 mod rand_index;
+mod reduce;
 mod rows;
 mod stability;
 mod terms;
@@ -143,11 +144,11 @@ pub fn cluster(observations: &[Observation], options: &ClusterOptions) -> Cluste
     let rows = rows::Rows::new(observations, options);
     let groups = groups::groups(observations, options);
     let base_purity = cards::language_purity(observations, &merged(observations));
+    let mut pool = contrast::Pool::new(observations, &rows, options.seed);
     let clusters: Vec<groups::Cluster> = groups
         .iter()
-        .flat_map(|group| groups::split(observations, &rows, group, options))
+        .flat_map(|group| groups::split(observations, &rows, &pool, group, options))
         .collect();
-    let mut pool = contrast::Pool::new(observations, &rows, options.seed);
     let mut made: Vec<(Card, Vec<usize>)> = clusters
         .into_iter()
         .map(|cluster| {

@@ -1,11 +1,13 @@
 //! Observations as rows of numbers: text (or embedding), centred per locale where that is wanted,
 //! then a small block for the locale and one for the judge's confidence.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 
-use ndarray::Array2;
+use ndarray::{Array1, Array2, s};
 
-use super::features::{Vocabulary, mix, project, project_dense, unit};
+use super::features::{Sparse, Vocabulary, mix, project, project_dense, spread, unit};
+use super::terms::log_odds_z;
 use super::{ByLocale, ClusterOptions, Observation};
 use crate::locale::Locale;
 
@@ -16,6 +18,14 @@ const LOCALE_WEIGHT: f64 = 0.5;
 /// Weight of the confidence. From unsure to certain adds 0.3^2 = 0.09: enough to part equal
 /// texts, too little to cut a topic in two.
 const CONFIDENCE_WEIGHT: f64 = 0.3;
+
+/// Weight of an n-gram that is as frequent where judge and people agree; a telling one has a
+/// z-value of 2 to 4. Not zero, so that a topic the judge gets wrong only at times still counts.
+const FLOOR: f64 = 0.1;
+
+/// Texts of a locale that can show a pattern; what fewer have in common may be chance, and as
+/// outliers they would decide the split of all others.
+const PATTERN: usize = 3;
 
 /// Where no probability is known: between a coin flip and certainty.
 const UNKNOWN_CONFIDENCE: f64 = 0.75;
@@ -84,24 +94,58 @@ impl<'a> Rows<'a> {
         row
     }
 
-    /// Number of leading columns of [`Rows::matrix`] that hold the text.
-    pub(super) fn text_columns(&self) -> usize {
-        self.dimensions
+    /// Columns of [`Rows::matrix`] that hold the locale; empty where locales are split.
+    pub(super) fn locale_columns(&self) -> Range<usize> {
+        let block = if self.locale_block {
+            self.locales.len()
+        } else {
+            0
+        };
+        self.dimensions..self.dimensions + block
     }
 
-    /// The full rows of some observations.
-    pub(super) fn matrix(&self, observations: &[Observation], members: &[usize]) -> Array2<f64> {
+    /// Mean of the texts of some observations.
+    pub(super) fn centre(&self, observations: &[Observation], members: &[usize]) -> Vec<f64> {
+        let mut sum = vec![0.0; self.dimensions];
+        for &member in members {
+            let text = self.text(&observations[member]);
+            sum.iter_mut().zip(text).for_each(|(s, v)| *s += v);
+        }
+        sum.iter_mut()
+            .for_each(|s| *s /= members.len().max(1) as f64);
+        sum
+    }
+
+    /// The full rows of some observations of one group. `agreeing` names the observations of a
+    /// locale on which judge and people agree.
+    pub(super) fn matrix(
+        &self,
+        observations: &[Observation<'a>],
+        members: &[usize],
+        agreeing: &dyn Fn(&'a Locale) -> Vec<usize>,
+    ) -> Array2<f64> {
         let block = if self.locale_block {
             self.locales.len()
         } else {
             0
         };
         let mut matrix = Array2::zeros((members.len(), self.dimensions + block + 1));
+        match &self.vocabulary {
+            Some(vocabulary) => {
+                let texts = self.marked(vocabulary, observations, members, agreeing);
+                matrix.slice_mut(s![.., ..self.dimensions]).assign(&texts);
+            }
+            None => {
+                for (mut row, &member) in matrix.outer_iter_mut().zip(members) {
+                    let text = self.text(&observations[member]);
+                    row.iter_mut()
+                        .zip(text)
+                        .for_each(|(cell, value)| *cell = value);
+                }
+            }
+        }
         for (mut row, &member) in matrix.outer_iter_mut().zip(members) {
             let observation = &observations[member];
-            row.iter_mut()
-                .zip(self.text(observation))
-                .for_each(|(cell, value)| *cell = value);
             if let (true, Some(place)) = (self.locale_block, self.locales.get(observation.locale)) {
                 row[self.dimensions + place] = LOCALE_WEIGHT;
             }
@@ -109,6 +153,57 @@ impl<'a> Rows<'a> {
             row[self.dimensions + block] =
                 CONFIDENCE_WEIGHT * confidence.unwrap_or(UNKNOWN_CONFIDENCE).clamp(0.0, 1.0);
         }
+        matrix
+    }
+
+    /// Rows of the members' n-grams, each weighted by how far it marks the group's items of its
+    /// locale against the agreeing ones. Without this the common words of a language, which say
+    /// nothing of why a verdict misses, outweigh the topic.
+    fn marked(
+        &self,
+        vocabulary: &Vocabulary,
+        observations: &[Observation<'a>],
+        members: &[usize],
+        agreeing: &dyn Fn(&'a Locale) -> Vec<usize>,
+    ) -> Array2<f64> {
+        let mut places: BTreeMap<&'a Locale, Vec<usize>> = BTreeMap::new();
+        for (place, &member) in members.iter().enumerate() {
+            places
+                .entry(observations[member].locale)
+                .or_default()
+                .push(place);
+        }
+        let vectors = |indices: &[usize]| -> Vec<Sparse> {
+            indices
+                .iter()
+                .map(|&i| vocabulary.vector(observations[i].text))
+                .collect()
+        };
+        let mut matrix = Array2::zeros((members.len(), self.dimensions));
+        for (locale, places) in places {
+            let own: Vec<usize> = places.iter().map(|&p| members[p]).collect();
+            let (inside, outside) = (vectors(&own), vectors(&agreeing(locale)));
+            let weights = marks(&inside, &outside);
+            let row = |vector: &Sparse| {
+                let weight = |gram| weights.get(&gram).copied().unwrap_or(0.0);
+                let marked: Sparse = vector.iter().map(|&(g, w)| (g, w * weight(g))).collect();
+                let mut row = vec![0.0; self.dimensions];
+                spread(&marked, self.seed, &mut row);
+                Array1::from_vec(row)
+            };
+            let mut middle = Array1::zeros(self.dimensions);
+            if !self.means.is_empty() {
+                inside
+                    .iter()
+                    .chain(&outside)
+                    .for_each(|v| middle += &row(v));
+                middle /= (inside.len() + outside.len()) as f64;
+            }
+            for (place, vector) in places.into_iter().zip(&inside) {
+                matrix.row_mut(place).assign(&(row(vector) - &middle));
+            }
+        }
+        even_out(&mut matrix);
         matrix
     }
 
@@ -143,6 +238,52 @@ impl<'a> Rows<'a> {
         };
         sums.into_iter().map(mean).collect()
     }
+}
+
+/// Brings rows to length one, but those shorter than the median only by the median's factor: an
+/// item with nothing telling stays near the middle instead of becoming a direction of its own.
+fn even_out(matrix: &mut Array2<f64>) {
+    let lengths: Vec<f64> = matrix
+        .outer_iter()
+        .map(|row| row.dot(&row).sqrt())
+        .collect();
+    let mut sorted: Vec<f64> = lengths.iter().copied().filter(|&l| l > 0.0).collect();
+    sorted.sort_by(f64::total_cmp);
+    let Some(&median) = sorted.get(sorted.len() / 2) else {
+        return;
+    };
+    for (mut row, length) in matrix.outer_iter_mut().zip(lengths) {
+        row /= length.max(median);
+    }
+}
+
+/// Weights of the n-grams that occur in two of the inside texts (or in the only one): the z-value
+/// of their log odds against the outside texts, where positive, plus [`FLOOR`].
+fn marks(inside: &[Sparse], outside: &[Sparse]) -> HashMap<u64, f32> {
+    let mut counts: HashMap<u64, (usize, usize)> = HashMap::new();
+    for (gram, _) in inside.iter().flatten() {
+        counts.entry(*gram).or_default().0 += 1;
+    }
+    for (gram, _) in outside.iter().flatten() {
+        if let Some(count) = counts.get_mut(gram) {
+            count.1 += 1;
+        }
+    }
+    let least = inside.len().min(2);
+    counts.retain(|_, count| count.0 >= least);
+    let weight = |(found, other): (usize, usize)| {
+        if inside.len() < PATTERN {
+            return FLOOR as f32;
+        }
+        if outside.is_empty() {
+            return 1.0;
+        }
+        (FLOOR + log_odds_z(found, inside.len(), other, outside.len()).max(0.0)) as f32
+    };
+    counts
+        .into_iter()
+        .map(|(gram, count)| (gram, weight(count)))
+        .collect()
 }
 
 /// Positions of the observations in an order that depends on their content alone.
@@ -225,7 +366,8 @@ mod tests {
         let mut data = vec![seen(&es, "", None); 3];
         data[1].confidence = Some(f64::NAN);
         data[2].confidence = Some(7.0);
-        let matrix = Rows::new(&data, &ClusterOptions::default()).matrix(&data, &[0, 1, 2]);
+        let matrix =
+            Rows::new(&data, &ClusterOptions::default()).matrix(&data, &[0, 1, 2], &|_| Vec::new());
         let column = matrix.column(256);
         let want = [0.225, 0.225, 0.3];
         assert!(

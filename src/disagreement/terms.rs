@@ -13,6 +13,13 @@ const MAX_CHARS: usize = 160;
 /// Longest substring, in characters; white-space-delimited words may be longer.
 const LONGEST: usize = 12;
 
+/// A term needs at least this z-value: one in ten by chance.
+const LEAST_Z: f64 = 1.28;
+
+/// A longer term that holds a better one takes its place when its score is at least this share of
+/// the other's: `comida` says more than `da`.
+const NEARLY: f64 = 0.75;
+
 /// Pseudo-texts that hold every term and none: a term seen once is no evidence.
 const PRIOR: f64 = 0.5;
 
@@ -35,29 +42,35 @@ pub(super) fn marking<'a>(
         .map(|(term, &found)| {
             let other = outside.get(term).copied().unwrap_or(0);
             (
-                score(found, texts_in, other, texts_out),
+                log_odds_z(found, texts_in, other, texts_out),
                 term.chars().count(),
                 term,
             )
         })
-        .filter(|&(score, ..)| score > 0.0)
+        .filter(|&(score, ..)| score >= LEAST_Z)
         .collect();
     // Of terms with the same score the longest tells most.
     scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)).then(a.2.cmp(b.2)));
     let mut terms: Vec<String> = Vec::new();
-    for (_, _, term) in scored {
+    for &(score, _, term) in &scored {
         if terms.len() >= count {
             break;
         }
-        if !terms.iter().any(|t| overlap(t, term)) {
-            terms.push(term.clone());
+        if terms.iter().any(|t| overlap(t, term)) {
+            continue;
         }
+        let longer = scored
+            .iter()
+            .filter(|(s, _, t)| *s >= NEARLY * score && t.contains(term));
+        // The first of the longest is the best of them.
+        let best = longer.rev().max_by_key(|(_, length, _)| *length);
+        terms.push(best.map_or(term, |&(_, _, t)| t).clone());
     }
     terms
 }
 
-/// z-value of the log odds ratio.
-fn score(found: usize, of: usize, other: usize, of_other: usize) -> f64 {
+/// z-value of the log odds ratio of `found` in `of` against `other` in `of_other`.
+pub(super) fn log_odds_z(found: usize, of: usize, other: usize, of_other: usize) -> f64 {
     let odds = |yes: usize, all: usize| {
         let (yes, no) = (yes as f64 + PRIOR, all.saturating_sub(yes) as f64 + PRIOR);
         ((yes / no).ln(), 1.0 / yes + 1.0 / no)
@@ -182,7 +195,7 @@ mod tests {
     fn the_score_is_the_hand_calculated_one() {
         // Inside 3 of 4, outside 0 of 4, with halves: ln(3.5/1.5) - ln(0.5/4.5) = 3.04452;
         // variance 1/3.5 + 1/1.5 + 1/0.5 + 1/4.5 = 3.174603; z = 1.708734.
-        assert!((score(3, 4, 0, 4) - 1.708_734).abs() < 1e-5);
+        assert!((log_odds_z(3, 4, 0, 4) - 1.708_734).abs() < 1e-5);
     }
 
     #[test]
@@ -190,6 +203,6 @@ mod tests {
         assert!(of(&["a b", "a b"], &["a b", "a b"]).is_empty());
         assert!(of(&[], &["x"]).is_empty());
         assert!(of(&["", ""], &[]).is_empty());
-        assert_eq!(of(&["懒"], &["x"]), ["懒"]);
+        assert_eq!(of(&["懒", "懒", "懒"], &["x", "y", "z"]), ["懒"]);
     }
 }
