@@ -97,7 +97,7 @@ pub struct Arm {
 pub struct Figure {
     /// Items.
     pub n: usize,
-    /// Mean disagreement in [0,1].
+    /// Mean disagreement, from 0 to 1.
     pub disagreement: f64,
     /// Its interval; absent where it is undefined.
     pub interval: Option<Interval>,

@@ -155,8 +155,9 @@ impl Judge<'_> {
                     ""
                 };
                 let criterion = &self.task.criteria[c];
+                let offered = (0..criterion.labels.len()).filter(|&l| version.offers(criterion, l));
                 Want::Scores {
-                    options: (0..criterion.labels.len())
+                    options: offered
                         .map(|l| format!("{space}{}", version.word(criterion, l)))
                         .collect(),
                 }
@@ -191,7 +192,13 @@ impl Judge<'_> {
         let words: Vec<&str> = (0..c.labels.len()).map(|l| version.word(c, l)).collect();
         match version.answer {
             AnswerFormat::Logprobs if !response.scores.is_empty() => {
-                Reading::from_scores(&response.scores)
+                // A label that was not offered has no score of its own.
+                let mut given = response.scores.iter().copied();
+                let all = (0..c.labels.len()).map(|l| {
+                    let score = version.offers(c, l).then(|| given.next()).flatten();
+                    score.unwrap_or(f64::NEG_INFINITY)
+                });
+                Reading::from_scores(&all.collect::<Vec<_>>())
             }
             AnswerFormat::Logprobs => read_top_logprobs(&words, response),
             AnswerFormat::Label | AnswerFormat::Json => read_label(c, &words, &response.text),

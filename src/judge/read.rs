@@ -154,7 +154,10 @@ pub(super) fn json_schema(task: &Task, version: &Version) -> Value {
     let mut properties = serde_json::Map::new();
     properties.insert("rationale".into(), json!({"type": "string"}));
     for c in &task.criteria {
-        let words: Vec<_> = (0..c.labels.len()).map(|l| version.word(c, l)).collect();
+        let words: Vec<_> = (0..c.labels.len())
+            .filter(|&l| version.offers(c, l))
+            .map(|l| version.word(c, l))
+            .collect();
         properties.insert(c.name.clone(), json!({"type": "string", "enum": words}));
     }
     let required: Vec<_> = properties.keys().cloned().collect();

@@ -14,7 +14,7 @@ const FLOOR: f64 = 0.01;
 /// How one verdict fares against the votes of its item.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Scored {
-    /// Disagreement in [0,1], mean over the criteria that have votes; 1 for a failed verdict.
+    /// Disagreement from 0 to 1, mean over the criteria that have votes; 1 for a failed verdict.
     pub distance: f64,
     /// Log loss of the label distribution against the vote shares, mean over criteria, in nats;
     /// at most `-ln(0.01)`. A label without probabilities counts as a sure one.

@@ -304,9 +304,10 @@ impl<'a> Renderer<'a> {
 
     fn criterion(&self, index: usize) -> CriterionView<'_> {
         let c = &self.task.criteria[index];
-        let labels = c.labels.iter().enumerate().map(|(i, l)| LabelView {
+        let offered = (0..c.labels.len()).filter(|&i| self.version.offers(c, i));
+        let labels = offered.map(|i| LabelView {
             word: self.version.word(c, i),
-            meaning: &l.meaning,
+            meaning: &c.labels[i].meaning,
         });
         CriterionView {
             name: &c.name,

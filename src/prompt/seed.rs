@@ -19,6 +19,8 @@ struct RawSeed {
     style: Option<Style>,
     answer: AnswerFormat,
     #[serde(default)]
+    may_abstain: bool,
+    #[serde(default)]
     sections: BTreeMap<String, String>,
     #[serde(default)]
     rules: Vec<String>,
@@ -96,6 +98,7 @@ pub fn load_seed(task: &Task, seed: &Path) -> Result<Version, SeedError> {
         demos: Vec::new(),
         words: raw.words,
         answer: raw.answer,
+        may_abstain: raw.may_abstain,
         calibration: Calibration::default(),
     })
 }

@@ -42,6 +42,9 @@ pub struct Version {
     pub words: Words,
     /// How the answer is read.
     pub answer: AnswerFormat,
+    /// Whether the judge may give a label that abstains (unsure).
+    #[serde(default)]
+    pub may_abstain: bool,
     /// Corrections of the label distribution.
     #[serde(default)]
     pub calibration: Calibration,
@@ -172,6 +175,11 @@ impl Version {
             .get(&criterion.name)
             .and_then(|w| w.get(&label.name))
             .unwrap_or(&label.word)
+    }
+
+    /// Whether the judge is offered a label: those that abstain only where the version says so.
+    pub fn offers(&self, criterion: &Criterion, label: usize) -> bool {
+        self.may_abstain || !criterion.labels[label].abstain
     }
 
     /// The note for a locale; empty where there is none.

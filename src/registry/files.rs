@@ -38,6 +38,8 @@ struct Header {
     skeleton: String,
     style: crate::endpoint::Style,
     answer: AnswerFormat,
+    #[serde(default)]
+    may_abstain: bool,
     rules: Vec<String>,
     sections: std::collections::BTreeMap<String, String>,
     words: Words,
@@ -99,6 +101,7 @@ pub fn write_version(
         skeleton: version.skeleton.name.clone(),
         style: version.skeleton.style,
         answer: version.answer,
+        may_abstain: version.may_abstain,
         rules: version.rules.clone(),
         sections: version.sections.clone(),
         words: version.words.clone(),
@@ -181,6 +184,7 @@ pub fn read_version(dir: &Path) -> Result<(Version, Lineage), RegistryError> {
         demos,
         words: header.words,
         answer: header.answer,
+        may_abstain: header.may_abstain,
         calibration: header.calibration,
     };
     let found = version.digest();
