@@ -11,6 +11,8 @@ pub mod model_file;
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 
+pub use crate::prompt::{PromptText, Style};
+
 /// One thing to ask a model. Everything in it decides the answer, so all of it is in the digest
 /// under which the answer is cached.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -23,29 +25,6 @@ pub struct Request {
     pub seed: Option<u64>,
     /// 0 for the first time; repeats of the same question differ here.
     pub repeat: u32,
-}
-
-/// Rendered text. `prefix` depends on the prompt version and perhaps the locale and is shared by
-/// many requests (endpoints evaluate it once); `suffix` holds what depends on the item.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct PromptText {
-    /// Chat: prefix is the system message and suffix the user message.
-    /// Completion: the model continues prefix + suffix.
-    pub style: Style,
-    /// Trusted instructions and demos.
-    pub prefix: String,
-    /// The item; never parsed for special tokens.
-    pub suffix: String,
-}
-
-/// How the text is presented to the model.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Style {
-    /// System and user message through the model's chat template.
-    Chat,
-    /// Plain text to continue.
-    Completion,
 }
 
 /// What is wanted of a model.

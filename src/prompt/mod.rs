@@ -4,11 +4,13 @@
 mod edit;
 mod render;
 mod seed;
+mod text;
 mod version;
 
 pub use edit::{Edit, EditError};
 pub use render::{Fence, RenderError, Renderer};
 pub use seed::{SeedError, load_seed};
+pub use text::{PromptText, Style};
 pub use version::{
     AnswerFormat, Calibration, CriterionCalibration, Demo, LOCALE_NOTES, Skeleton, Version, Words,
 };

@@ -5,9 +5,8 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 use tera::{Context, Tera};
 
-use super::{AnswerFormat, Demo, Version};
+use super::{AnswerFormat, Demo, PromptText, Version};
 use crate::data::Item;
-use crate::endpoint::PromptText;
 use crate::locale::Locale;
 use crate::task::Task;
 

@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::version::task_digest;
-use super::{AnswerFormat, Calibration, Skeleton, Version, Words};
-use crate::endpoint::Style;
+use super::{AnswerFormat, Calibration, Skeleton, Style, Version, Words};
 use crate::task::Task;
 
 #[derive(Deserialize)]

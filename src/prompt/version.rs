@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::endpoint::Style;
+use super::Style;
 use crate::locale::Locale;
 use crate::task::{Criterion, Task};
 
