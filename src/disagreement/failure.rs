@@ -6,6 +6,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::data::Votes;
+use crate::judge::FailureKind;
 use crate::task::{Criterion, Scale};
 
 /// How a verdict misses. Written as a word: `over-flag`, `off-by-2`.
@@ -30,18 +31,6 @@ pub enum FailureMode {
     Inconsistent,
     /// The endpoint gave up.
     Failed,
-}
-
-/// Why there is no label to compare.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum FailureKind {
-    /// The answer could not be read.
-    Unparsable,
-    /// The judge declined to answer.
-    Refused,
-    /// The endpoint gave no answer, after its retries.
-    Endpoint,
 }
 
 impl fmt::Display for FailureMode {

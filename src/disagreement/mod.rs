@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::locale::Locale;
 
 pub use cover::cover;
-pub use failure::{FailureKind, FailureMode, UnknownMode, failure_mode};
+pub use failure::{FailureMode, UnknownMode, failure_mode};
 pub use features::Space;
 pub use rand_index::adjusted_rand_index;
 

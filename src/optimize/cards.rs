@@ -39,7 +39,7 @@ pub(super) fn of(bench: &Bench<'_>, pool: &Pool, candidate: usize) -> Result<Vec
                 criterion,
                 &item.votes[k],
                 decision.label,
-                decision.failure.map(kind),
+                decision.failure,
             );
             let confidence = decision
                 .label
@@ -81,12 +81,4 @@ pub(super) fn of(bench: &Bench<'_>, pool: &Pool, candidate: usize) -> Result<Vec
         cards: clustering.cards.iter().map(Into::into).collect(),
     })?;
     Ok(clustering.cards)
-}
-
-fn kind(failure: crate::judge::FailureKind) -> disagreement::FailureKind {
-    match failure {
-        crate::judge::FailureKind::Unparsable => disagreement::FailureKind::Unparsable,
-        crate::judge::FailureKind::Refused => disagreement::FailureKind::Refused,
-        crate::judge::FailureKind::Endpoint => disagreement::FailureKind::Endpoint,
-    }
 }
