@@ -39,7 +39,7 @@ pub(super) fn card<'a>(
     distances.sort_by(f64::total_cmp);
     let agreeing: Vec<&str> = locales
         .iter()
-        .flat_map(|(locale, _)| pool.agreeing(cluster.criterion, *locale).iter().take(TEXTS))
+        .flat_map(|(locale, _)| pool.agreeing(cluster.criterion, locale).iter().take(TEXTS))
         .map(|&index| observations[index].text)
         .collect();
     Card {

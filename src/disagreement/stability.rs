@@ -22,7 +22,7 @@ use super::reduce::principal;
 const PAIRS: u64 = 6;
 
 /// The same for a part of a split: looked at once more, chance has had one more try.
-const ENOUGH_AGAIN: f64 = 0.85;
+const ENOUGH_AGAIN: f64 = 0.8;
 
 /// Pairs after which a k that is far from [`ENOUGH`] is given up.
 const FIRST_PAIRS: u64 = 2;
