@@ -235,10 +235,10 @@ fn planted_modes_are_found_over_ten_seeds() {
             scores.push(found(&make(plants, seed), &options));
         }
         eprintln!("{by_locale:?}: {scores:.3?}");
-        // One draw in ten may merge two plants that say nearly the same.
-        let good = scores.iter().filter(|&&s| s >= 0.8).count();
-        let mean = scores.iter().sum::<f64>() / scores.len() as f64;
-        assert!(good >= 9 && mean >= 0.9, "{by_locale:?}: {scores:.3?}");
+        assert!(
+            scores.iter().all(|&s| s >= 0.8),
+            "{by_locale:?}: {scores:.3?}"
+        );
     }
 }
 
