@@ -7,7 +7,7 @@ use rand::{Rng, RngExt};
 
 use super::bench::{Bench, TuneError};
 use super::event::Event;
-use super::pool::Pool;
+use super::pool::{Pool, kind_name};
 use super::streams::Stream;
 use crate::disagreement::Card;
 use crate::prompt::{Edit, Renderer, Version};
@@ -131,10 +131,7 @@ pub(super) async fn next(
         Ok(child) => {
             let uses_card = matches!(kind, Kind::CardDemo | Kind::LocaleNote | Kind::Reflect);
             let card = card.filter(|_| uses_card);
-            let name = serde_json::to_value(kind)
-                .ok()
-                .and_then(|v| v.as_str().map(str::to_owned))
-                .unwrap_or_default();
+            let name = kind_name(kind);
             bench.emit(&Event::Proposed {
                 step: pool.step,
                 parent: version.short(),

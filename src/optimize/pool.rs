@@ -308,7 +308,8 @@ fn has_votes(item: &Item) -> bool {
     item.votes.iter().any(|v| v.total() > 0)
 }
 
-fn kind_name(kind: Kind) -> String {
+/// The name of a kind of proposal, as in configs and logs.
+pub(super) fn kind_name(kind: Kind) -> String {
     serde_json::to_value(kind)
         .ok()
         .and_then(|v| v.as_str().map(str::to_owned))
