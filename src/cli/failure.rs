@@ -9,6 +9,7 @@ use crate::experiment::{ConfigError, PlanError, RunError};
 use crate::judge::JudgeError;
 use crate::ledger::Halt;
 use crate::optimize::TuneError;
+use crate::report::ReportError;
 use crate::task::TaskError;
 
 /// A failed command: a diagnostic for stderr and an exit code.
@@ -126,5 +127,14 @@ impl From<RunError> for Failure {
         let help = matches!(code, 3 | 130)
             .then(|| "run the same command with --resume to go on where it stopped".to_owned());
         Self::new(e.to_string(), help, code)
+    }
+}
+
+impl From<ReportError> for Failure {
+    fn from(e: ReportError) -> Self {
+        match e {
+            ReportError::Unfinished(_) => Self::input(e.to_string()),
+            other => Self::machine(other.to_string()),
+        }
     }
 }

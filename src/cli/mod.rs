@@ -5,6 +5,7 @@ mod data;
 mod failure;
 mod model;
 mod progress;
+mod report;
 mod shell;
 mod tune;
 
@@ -34,6 +35,8 @@ struct Cli {
 enum Command {
     /// Tune a judge as an experiment file says
     Tune(tune::Args),
+    /// Write the page of a finished run (report.html) anew
+    Report(report::Args),
     /// Import, check and split human-labelled data
     #[command(subcommand)]
     Data(data::Command),
@@ -58,6 +61,7 @@ pub fn main() -> ExitCode {
     };
     let done = match cli.command {
         Command::Tune(args) => tune::run(&args),
+        Command::Report(args) => report::run(&args),
         Command::Data(command) => data::run(&command),
         Command::Model(command) => model::run(&command),
         Command::Completions(args) => shell::completions(&args),

@@ -64,6 +64,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         println!("This run is finished already; nothing was called.");
     }
     print!("{}", report::summary_table(&summary, &dir));
+    println!("  page      {}", report::write_html(&dir)?.display());
     Ok(())
 }
 

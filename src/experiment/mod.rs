@@ -13,4 +13,4 @@ pub use config::{
 pub use endpoints::open as open_endpoint;
 pub use plan::{Plan, PlanError, load_task};
 pub use run::{Progress, RunError, RunOptions, tune};
-pub use summary::{Arm, Figure, Gain, SplitFigures, Summary};
+pub use summary::{Arm, Figure, Gain, People, SplitFigures, Summary};

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::config::{Config, ConfigError};
 use crate::data::{self, DataError, Item, Split, SplitPlan};
+use crate::optimize::Threshold;
 use crate::prompt::{Fence, RenderError, Renderer, SeedError, Version, load_seed};
 use crate::task::{Task, TaskError, parse_task};
 
@@ -124,6 +125,17 @@ impl Plan {
             .filter(|i| i.split.is_some())
             .cloned()
             .collect();
+        if config.stop.threshold == Threshold::Human {
+            let enough = |i: &&usize| items[**i].votes.iter().any(|v| v.total() >= 2);
+            let n = validation.iter().filter(enough).count();
+            if n < validation.len() {
+                return Err(invalid(format!(
+                    "[stop] threshold = \"human\" needs two votes on every validation item, and {} of {} have fewer; write a number instead",
+                    validation.len() - n,
+                    validation.len()
+                )));
+            }
+        }
         let data_digest = data::digest(&used);
         let fence = Fence::draw(
             config.seed,

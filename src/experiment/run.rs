@@ -323,6 +323,7 @@ fn summarise(
             summary::SplitFigures {
                 seed: both.pop().flatten(),
                 best,
+                people: summary::ceiling(&plan.task, &plan.items, indices, measure),
             },
         );
         let mut written = std::collections::BTreeSet::new();

@@ -9,7 +9,7 @@ use crate::data::Item;
 use crate::endpoint::Identity;
 use crate::judge::{FailureKind, Reading, Verdict};
 use crate::ledger::Spent;
-use crate::optimize::{Look, StopReason, score};
+use crate::optimize::{Look, StopReason, people, score};
 use crate::prompt::Version;
 use crate::task::Task;
 
@@ -73,6 +73,19 @@ pub struct SplitFigures {
     /// The chosen version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best: Option<Arm>,
+    /// The human ceiling: what a held-out rater disagrees with the others of the same items.
+    /// Absent where no item has two votes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub people: Option<People>,
+}
+
+/// The human ceiling of a split.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct People {
+    /// Over all items with at least two votes.
+    pub overall: Figure,
+    /// By locale.
+    pub by_locale: BTreeMap<String, Figure>,
 }
 
 /// One version on one split.
@@ -136,6 +149,46 @@ pub(super) fn distances(
         .collect()
 }
 
+/// Overall and by locale; `None` without items.
+fn figures(
+    items: &[Item],
+    distances: &BTreeMap<usize, f64>,
+) -> Option<(Figure, BTreeMap<String, Figure>)> {
+    let figure = |values: &[f64]| -> Option<Figure> {
+        Some(Figure {
+            n: values.len(),
+            disagreement: agreement::mean(values).ok()?,
+            interval: agreement::interval::mean_interval(values, LEVEL).ok(),
+        })
+    };
+    let mut grouped: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    for (&i, &d) in distances {
+        let own = grouped.entry(items[i].locale.to_string()).or_default();
+        own.push(d);
+    }
+    let by_locale = grouped
+        .iter()
+        .filter_map(|(l, v)| Some((l.clone(), figure(v)?)))
+        .collect();
+    let all: Vec<f64> = distances.values().copied().collect();
+    Some((figure(&all)?, by_locale))
+}
+
+/// The human ceiling of a split; `None` where no item has two votes.
+pub(super) fn ceiling(
+    task: &Task,
+    items: &[Item],
+    split: &[usize],
+    measure: agreement::Measure,
+) -> Option<People> {
+    let distances = split
+        .iter()
+        .filter_map(|&i| Some((i, people(task, &items[i], measure)?)))
+        .collect();
+    let (overall, by_locale) = figures(items, &distances)?;
+    Some(People { overall, by_locale })
+}
+
 /// The figures of one version on one split; `None` when nothing was judged there.
 pub(super) fn arm(
     items: &[Item],
@@ -143,26 +196,7 @@ pub(super) fn arm(
     verdicts: &BTreeMap<usize, Verdict>,
     distances: &BTreeMap<usize, f64>,
 ) -> Option<Arm> {
-    let figure = |values: &[f64]| -> Option<Figure> {
-        let disagreement = agreement::mean(values).ok()?;
-        Some(Figure {
-            n: values.len(),
-            disagreement,
-            interval: agreement::interval::mean_interval(values, LEVEL).ok(),
-        })
-    };
-    let all: Vec<f64> = distances.values().copied().collect();
-    let mut grouped: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-    for (&i, &d) in distances {
-        grouped
-            .entry(items[i].locale.to_string())
-            .or_default()
-            .push(d);
-    }
-    let by_locale: BTreeMap<String, Figure> = grouped
-        .iter()
-        .filter_map(|(l, v)| Some((l.clone(), figure(v)?)))
-        .collect();
+    let (overall, by_locale) = figures(items, distances)?;
     let mut failures = BTreeMap::new();
     let mut unpaid = 0;
     for i in split {
@@ -184,7 +218,7 @@ pub(super) fn arm(
         .max_by(|a, b| a.1.disagreement.total_cmp(&b.1.disagreement))
         .map(|(l, _)| l.clone());
     Some(Arm {
-        overall: figure(&all)?,
+        overall,
         mean_of_locales: agreement::mean(&means).unwrap_or(1.0),
         worst_locale: worst,
         by_locale,

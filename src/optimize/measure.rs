@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::bench::Bench;
 use crate::agreement::{self, Measure, ScaleView};
 use crate::data::Item;
 use crate::judge::Verdict;
@@ -69,6 +70,49 @@ pub fn score(
         distance: sum.distance / n,
         loss: sum.loss / n,
     })
+}
+
+/// Expected disagreement of a held-out rater with the others on an item, mean over the criteria that
+/// have at least two votes; `None` where none has. The yardstick beside a judge's figure.
+pub fn people(task: &Task, item: &Item, measure: Measure) -> Option<f64> {
+    over_criteria(task, item, |_, scale, votes| {
+        agreement::ceiling::held_out(measure, scale, votes).ok()
+    })
+}
+
+/// A judge and a held-out rater on one item, both against panels that lack one rater, so that
+/// neither has the advantage of one vote more. `None` where no criterion has two votes.
+pub(super) fn beside_people(
+    bench: &Bench<'_>,
+    version: &Version,
+    item: &Item,
+    verdict: &Verdict,
+) -> Option<(f64, f64)> {
+    let (task, measure) = (bench.judge.task, bench.search.measure);
+    let human = people(task, item, measure)?;
+    let judge = over_criteria(task, item, |c, scale, votes| {
+        let decision = verdict.readings[c].decide(task, version, c, &item.locale)?;
+        agreement::ceiling::against_panel(measure, scale, votes, decision.label).ok()
+    })?;
+    Some((judge, human))
+}
+
+/// Mean over the criteria for which the figure is defined.
+fn over_criteria(
+    task: &Task,
+    item: &Item,
+    figure: impl Fn(usize, ScaleView<'_>, &[u32]) -> Option<f64>,
+) -> Option<f64> {
+    let mut found = Vec::new();
+    for (c, criterion) in task.criteria.iter().enumerate() {
+        let (values, abstain) = (criterion.values(), criterion.abstains());
+        let scale = ScaleView {
+            values: &values,
+            abstain: &abstain,
+        };
+        found.extend(figure(c, scale, &item.votes[c].counts));
+    }
+    agreement::mean(&found).ok()
 }
 
 /// Cross-entropy with the probabilities held above [`FLOOR`].

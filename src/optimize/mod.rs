@@ -3,8 +3,11 @@
 
 mod bandit;
 mod bench;
+mod candidate;
 mod cards;
 mod event;
+mod frontier;
+mod losses;
 mod measure;
 mod pool;
 mod race;
@@ -12,10 +15,11 @@ mod stop;
 mod streams;
 
 pub use bench::{Bench, SearchOptions, TuneError};
+pub use candidate::Candidate;
 pub use event::Event;
-pub use measure::{Scored, score};
-pub use pool::{Candidate, Pool};
-pub use stop::{Look, Scope, StopOptions, StopReason};
+pub use measure::{Scored, people, score};
+pub use pool::Pool;
+pub use stop::{Insufficient, Look, Scope, StopOptions, StopReason, Threshold};
 pub use streams::{Stream, Streams};
 
 use crate::prompt::Version;

@@ -5,8 +5,10 @@ use rand::seq::SliceRandom;
 
 use super::bandit::Proposal;
 use super::bench::{Bench, TuneError};
+use super::candidate::Candidate;
 use super::event::Event;
-use super::pool::{Candidate, Pool, locales, losses, mean};
+use super::losses::losses;
+use super::pool::{Pool, locales, mean};
 use crate::agreement;
 use crate::disagreement::Card;
 use crate::propose::Kind;
@@ -33,14 +35,10 @@ pub(super) async fn run(
     let kind = proposal.kind;
     let card = proposal.card.map(|c| &cards[c]);
     let mut child = Candidate {
-        version: proposal.version,
-        verdicts: Default::default(),
-        losses: Default::default(),
         parent: Some(parent),
         edit: Some(proposal.edit),
         card: card.map(|c| c.id.clone()),
-        looked: false,
-        validation_loss: None,
+        ..Candidate::new(proposal.version)
     };
     let order = order(bench, pool, parent, &child, card);
     let mut size = bench.search.first_stage.max(1);

@@ -1,32 +1,85 @@
-//! The stop rule: an upper confidence bound on validation, corrected for the number of looks.
+//! The stop rule: an upper confidence bound on validation, corrected for the number of looks, set
+//! against a number or against a held-out person.
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::de::{self, Deserializer, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::bench::{Bench, TuneError};
+use super::candidate::Candidate;
 use super::event::Event;
-use super::measure::score;
+use super::measure::beside_people;
 use super::pool::Pool;
-use crate::agreement;
+use crate::agreement::{self, interval, power, sequential};
 
 /// What must be below the threshold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scope {
-    /// Mean disagreement over all items of the split.
+    /// The mean of the locales' means, so that a locale with many items does not speak for others.
     #[default]
     Mean,
     /// Every locale's own mean.
     WorstLocale,
 }
 
+/// Disagreement to fall below.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Threshold {
+    /// A number in `[0, 1]`.
+    Value(f64),
+    /// What a held-out rater disagrees with the others on the same items, plus the margin.
+    Human,
+}
+
+impl Serialize for Threshold {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Threshold::Value(value) => to.serialize_f64(*value),
+            Threshold::Human => to.serialize_str("human"),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Threshold {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Read;
+        impl Visitor<'_> for Read {
+            type Value = Threshold;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a number from 0 to 1, or \"human\"")
+            }
+            fn visit_f64<E: de::Error>(self, value: f64) -> Result<Threshold, E> {
+                if (0.0..=1.0).contains(&value) {
+                    Ok(Threshold::Value(value))
+                } else {
+                    Err(E::invalid_value(de::Unexpected::Float(value), &self))
+                }
+            }
+            fn visit_i64<E: de::Error>(self, value: i64) -> Result<Threshold, E> {
+                self.visit_f64(value as f64)
+            }
+            fn visit_str<E: de::Error>(self, value: &str) -> Result<Threshold, E> {
+                if value == "human" {
+                    Ok(Threshold::Human)
+                } else {
+                    Err(E::invalid_value(de::Unexpected::Str(value), &self))
+                }
+            }
+        }
+        from.deserialize_any(Read)
+    }
+}
+
 /// When to stop.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct StopOptions {
-    /// Disagreement to fall below.
-    pub threshold: f64,
+    /// Disagreement to fall below: a number, or `"human"`.
+    pub threshold: Threshold,
+    /// With `"human"`: by how much the judge may be worse than a held-out rater.
+    pub margin: f64,
     /// What must fall below it.
     pub scope: Scope,
     /// Error rate of the claim, over all looks together.
@@ -38,7 +91,8 @@ pub struct StopOptions {
 impl Default for StopOptions {
     fn default() -> Self {
         Self {
-            threshold: 0.1,
+            threshold: Threshold::Value(0.1),
+            margin: 0.05,
             scope: Scope::Mean,
             alpha: 0.05,
             patience: 12,
@@ -58,6 +112,18 @@ pub enum StopReason {
     Patience,
 }
 
+/// A locale (or the mean) that cannot pass even without a single disagreement.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Insufficient {
+    /// The locale; absent for the mean over locales.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub locale: Option<String>,
+    /// Validation items that it has.
+    pub n: usize,
+    /// Items that would do, if the judge made no mistake on them.
+    pub needed: Option<usize>,
+}
+
 /// One look at validation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Look {
@@ -67,17 +133,24 @@ pub struct Look {
     pub version: String,
     /// Items with a verdict.
     pub n: usize,
-    /// Mean disagreement.
+    /// Disagreement of what the scope asks for: mean of locales, or the worst locale.
     pub disagreement: f64,
+    /// With the threshold `"human"`: the same of a held-out rater.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub human: Option<f64>,
     /// Mean log loss.
     pub loss: f64,
-    /// One-sided upper bound of what the scope asks for, at the alpha spent on this look.
+    /// One-sided upper bound of the disagreement, at the alpha spent on this look; with `"human"`,
+    /// of the judge's disagreement less the held-out rater's.
     pub upper: f64,
+    /// What the bound must be below.
+    pub bar: f64,
     /// Error rate spent on this look.
     pub alpha: f64,
-    /// Locales too small to pass at this alpha even without a single disagreement.
-    pub insufficient: Vec<String>,
-    /// Whether the bound is below the threshold.
+    /// What is too small to pass at this alpha.
+    #[serde(default)]
+    pub insufficient: Vec<Insufficient>,
+    /// Whether the bound is below the bar.
     pub passed: bool,
 }
 
@@ -89,7 +162,8 @@ pub(super) async fn reached(
     if let Some(candidate) = pool.unseen()
         && pool.look(bench, candidate).await?
     {
-        let look = judge_look(bench, pool, candidate);
+        let number = pool.looks.len() + 1;
+        let look = judge_look(bench, &pool.candidates[candidate], number);
         bench.emit(&Event::Looked(look.clone()))?;
         let passed = look.passed;
         pool.looks.push(look);
@@ -103,62 +177,180 @@ pub(super) async fn reached(
     Ok((pool.fruitless >= bench.stop.patience).then_some(StopReason::Patience))
 }
 
-fn judge_look(bench: &Bench<'_>, pool: &Pool, candidate: usize) -> Look {
-    let look = pool.looks.len() + 1;
-    let alpha = agreement::sequential::spend(bench.stop.alpha, look as u32);
-    let c = &pool.candidates[candidate];
-    let mut by_locale: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-    let (mut all, mut loss) = (Vec::new(), 0.0);
-    for &i in bench.validation {
-        let item = &bench.items[i];
-        if let Some(s) = c
-            .verdicts
-            .get(&i)
-            .and_then(|v| score(bench.judge.task, &c.version, item, v, bench.search.measure))
-        {
-            by_locale
-                .entry(item.locale.to_string())
-                .or_default()
-                .push(s.distance);
-            all.push(s.distance);
-            loss += s.loss;
-        }
+/// One item of validation as the rule sees it: what is bounded, scaled to `[0, 1]`.
+struct Row<'a> {
+    locale: &'a str,
+    group: &'a str,
+    judge: f64,
+    human: Option<f64>,
+}
+
+impl Row<'_> {
+    /// The judge's disagreement, or its difference from a rater's moved from `[-1, 1]` to `[0, 1]`.
+    fn bounded(&self) -> f64 {
+        self.human
+            .map_or(self.judge, |human| (self.judge - human + 1.0) / 2.0)
     }
-    let bound =
-        |values: &[f64], alpha: f64| agreement::interval::upper_bound(values, alpha).unwrap_or(1.0);
-    let (upper, each) = match bench.stop.scope {
-        Scope::Mean => (bound(&all, alpha), alpha),
-        Scope::WorstLocale => {
-            // Bonferroni over locales: the claim is about all of them at once.
-            let each = alpha / by_locale.len().max(1) as f64;
-            (
-                by_locale
-                    .values()
-                    .map(|v| bound(v, each))
-                    .fold(0.0, f64::max),
-                each,
-            )
-        }
+}
+
+fn judge_look(bench: &Bench<'_>, candidate: &Candidate, look: usize) -> Look {
+    let alpha = sequential::spend(bench.stop.alpha, look as u32);
+    let scored = candidate.scored(bench, bench.validation);
+    let rows: Vec<Row<'_>> = scored
+        .iter()
+        .filter_map(|(&i, s)| {
+            let item = &bench.items[i];
+            let (judge, human) = match bench.stop.threshold {
+                Threshold::Value(_) => (s.distance, None),
+                Threshold::Human => {
+                    let (judge, human) = beside_people(
+                        bench,
+                        &candidate.version,
+                        item,
+                        candidate.verdicts.get(&i)?,
+                    )?;
+                    (judge, Some(human))
+                }
+            };
+            Some(Row {
+                locale: item.locale.as_str(),
+                group: &item.group,
+                judge,
+                human,
+            })
+        })
+        .collect();
+    let bar = match bench.stop.threshold {
+        Threshold::Value(value) => value,
+        Threshold::Human => bench.stop.margin,
     };
-    let insufficient = match bench.stop.scope {
-        Scope::Mean => Vec::new(),
-        Scope::WorstLocale => by_locale
-            .iter()
-            .filter(|(_, v)| bound(&vec![0.0; v.len()], each) >= bench.stop.threshold)
-            .map(|(l, _)| l.clone())
-            .collect(),
+    let bounds = bounds(&rows, bench.stop.scope, alpha);
+    // Back from [0, 1] to the scale of differences.
+    let upper = match bench.stop.threshold {
+        Threshold::Value(_) => bounds.upper,
+        Threshold::Human => 2.0 * bounds.upper - 1.0,
     };
-    let n = all.len();
-    let mean = |sum: f64| if n == 0 { 1.0 } else { sum / n as f64 };
+    let losses: Vec<f64> = scored.values().map(|s| s.loss).collect();
+    let human: Option<Vec<f64>> = rows.iter().map(|r| r.human).collect();
     Look {
         look,
-        version: c.version.short(),
-        n,
-        disagreement: mean(all.iter().sum()),
-        loss: mean(loss),
+        version: candidate.version.short(),
+        n: rows.len(),
+        disagreement: bounds.of(&rows, |r| r.judge),
+        human: human
+            .filter(|h| !h.is_empty())
+            .map(|_| bounds.of(&rows, |r| r.human.unwrap_or_default())),
+        loss: agreement::mean(&losses).unwrap_or(0.0),
         upper,
+        bar,
         alpha,
-        insufficient,
-        passed: n > 0 && upper < bench.stop.threshold,
+        insufficient: insufficient(bench, &rows, bounds.each),
+        passed: !rows.is_empty() && upper < bar,
+    }
+}
+
+/// The upper bound of what a scope asks for.
+struct Bounds {
+    upper: f64,
+    /// Error rate of each single bound.
+    each: f64,
+    /// With [`Scope::WorstLocale`]: the locale whose bound is the highest.
+    worst: Option<String>,
+}
+
+impl Bounds {
+    /// The scope's own figure of some value of the rows: the mean of locales, or the worst locale's.
+    fn of(&self, rows: &[Row<'_>], value: impl Fn(&Row<'_>) -> f64) -> f64 {
+        let means: Vec<f64> = by_locale(rows)
+            .iter()
+            .filter(|(locale, _)| self.worst.as_deref().is_none_or(|w| w == **locale))
+            .filter_map(|(_, own)| {
+                agreement::mean(&own.iter().map(|r| value(r)).collect::<Vec<_>>()).ok()
+            })
+            .collect();
+        agreement::mean(&means).unwrap_or(1.0)
+    }
+}
+
+fn by_locale<'a, 'b>(rows: &'b [Row<'a>]) -> BTreeMap<&'a str, Vec<&'b Row<'a>>> {
+    let mut out: BTreeMap<&str, Vec<&Row<'_>>> = BTreeMap::new();
+    for row in rows {
+        out.entry(row.locale).or_default().push(row);
+    }
+    out
+}
+
+fn bounds(rows: &[Row<'_>], scope: Scope, alpha: f64) -> Bounds {
+    let locales = by_locale(rows);
+    match scope {
+        Scope::Mean => {
+            let values: Vec<f64> = rows.iter().map(Row::bounded).collect();
+            let upper = interval::upper_bound_grouped(
+                &values,
+                &numbers(rows.iter().map(|r| r.locale)),
+                &numbers(rows.iter().map(|r| r.group)),
+                alpha,
+            );
+            Bounds {
+                upper: upper.unwrap_or(1.0),
+                each: alpha,
+                worst: None,
+            }
+        }
+        Scope::WorstLocale => {
+            // Bonferroni over locales: the claim is about all of them at once.
+            let each = alpha / locales.len().max(1) as f64;
+            let mut worst = (None, 0.0);
+            for (locale, own) in &locales {
+                let values: Vec<f64> = own.iter().map(|r| r.bounded()).collect();
+                let groups = numbers(own.iter().map(|r| r.group));
+                let upper =
+                    interval::upper_bound_grouped(&values, &vec![0; values.len()], &groups, each)
+                        .unwrap_or(1.0);
+                if worst.0.is_none() || upper > worst.1 {
+                    worst = (Some((*locale).to_owned()), upper);
+                }
+            }
+            Bounds {
+                upper: if locales.is_empty() { 1.0 } else { worst.1 },
+                each,
+                worst: worst.0,
+            }
+        }
+    }
+}
+
+/// Names as dense numbers.
+fn numbers<'a>(names: impl Iterator<Item = &'a str>) -> Vec<usize> {
+    let mut known = BTreeMap::new();
+    names
+        .map(|name| {
+            let next = known.len();
+            *known.entry(name).or_insert(next)
+        })
+        .collect()
+}
+
+/// What could not pass even if the judge made no mistake. Against people there is no such bar: how
+/// far they disagree is not known beforehand.
+fn insufficient(bench: &Bench<'_>, rows: &[Row<'_>], each: f64) -> Vec<Insufficient> {
+    let Threshold::Value(bar) = bench.stop.threshold else {
+        return Vec::new();
+    };
+    let needed = power::zero_error_items(bar, each).ok();
+    let short = |n: usize| needed.is_none_or(|needed| n < needed);
+    let of = |locale: Option<&str>, n: usize| Insufficient {
+        locale: locale.map(str::to_owned),
+        n,
+        needed,
+    };
+    match bench.stop.scope {
+        Scope::Mean if short(rows.len()) => vec![of(None, rows.len())],
+        Scope::Mean => Vec::new(),
+        Scope::WorstLocale => by_locale(rows)
+            .iter()
+            .filter(|(_, own)| short(own.len()))
+            .map(|(locale, own)| of(Some(*locale), own.len()))
+            .collect(),
     }
 }

@@ -1,10 +1,9 @@
 //! The closing table of a run, as plain text.
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 use std::path::Path;
 
-use crate::experiment::{Arm, Figure, Summary};
+use crate::experiment::{Arm, Figure, Gain, Summary};
 use crate::optimize::StopReason;
 
 /// A share as `31.2 %`.
@@ -27,127 +26,180 @@ fn cell(figure: Option<&Figure>) -> String {
     }
 }
 
-/// Per locale and overall: disagreement before and after on `test`, n, interval; then the gain,
-/// why the loop stopped, what was spent and where the run lies.
+/// Per locale and overall: disagreement before and after on `test` beside that of a held-out
+/// rater, n, intervals; then the gain, why the loop stopped, what was spent, where the run lies.
 pub fn summary_table(summary: &Summary, dir: &Path) -> String {
-    let mut out = String::new();
+    let mut lines = figures(summary);
+    lines.extend(failures(summary));
+    lines.extend(summary.gain.as_ref().map(gain));
+    lines.push(format!("  stopped   {}", stopped(summary)));
+    lines.extend(too_small(summary).map(|why| format!("  note      {why}")));
+    let s = &summary.spent;
+    lines.push(format!(
+        "  spent     {} calls, {} prompt and {} completion tokens, {} answers from the cache",
+        s.calls, s.prompt_tokens, s.completion_tokens, s.cached
+    ));
+    let short = |digest: &str| digest.chars().take(12).collect::<String>();
+    lines.push(format!(
+        "  versions  {} -> {}",
+        short(&summary.versions.seed),
+        short(&summary.versions.best)
+    ));
+    lines.push(format!("  run       {}", dir.display()));
+    lines.extend(
+        summary
+            .notes
+            .iter()
+            .map(|note| format!("  note      {note}")),
+    );
+    lines.join("\n") + "\n"
+}
+
+/// The rows of figures, with their head.
+fn figures(summary: &Summary) -> Vec<String> {
     let test = summary.splits.get("test").cloned().unwrap_or_default();
-    let (seed, best) = (test.seed.as_ref(), test.best.as_ref());
+    let (seed, best, people) = (test.seed.as_ref(), test.best.as_ref(), test.people.as_ref());
+    let row = |name: &str, n: String, before: String, after: String, people: String| {
+        format!("  {name:<14} {n:>5}   {before:<18} {after:<18} {people}")
+            .trim_end()
+            .to_owned()
+    };
+    let mut lines = vec![
+        format!(
+            "\nDisagreement with people on the untouched test split ({}, 95 % intervals)\n",
+            summary.task
+        ),
+        row(
+            "locale",
+            "n".into(),
+            "before".into(),
+            "after".into(),
+            people.map_or(String::new(), |_| "a held-out rater".into()),
+        ),
+    ];
     let locales: BTreeSet<&String> = [seed, best]
         .into_iter()
         .flatten()
         .flat_map(|a| a.by_locale.keys())
         .collect();
-    let row = |out: &mut String, name: &str, n: usize, a: String, b: String| {
-        // Writing to a String cannot fail.
-        let _ = writeln!(out, "  {name:<16} {n:>5}   {a:<20} {b:<20}");
-    };
-    let _ = writeln!(
-        out,
-        "\nDisagreement with people on the untouched test split ({}, 95 % intervals)\n",
-        summary.task
-    );
-    let _ = writeln!(
-        out,
-        "  {:<16} {:>5}   {:<20} {:<20}",
-        "locale", "n", "before", "after"
-    );
     for locale in locales {
         let of = |arm: Option<&Arm>| arm.and_then(|a| a.by_locale.get(locale)).cloned();
         let (a, b) = (of(seed), of(best));
-        row(
-            &mut out,
+        lines.push(row(
             locale,
-            b.as_ref().or(a.as_ref()).map_or(0, |f| f.n),
+            b.as_ref().or(a.as_ref()).map_or(0, |f| f.n).to_string(),
             cell(a.as_ref()),
             cell(b.as_ref()),
-        );
+            people.map_or(String::new(), |p| cell(p.by_locale.get(locale))),
+        ));
     }
-    row(
-        &mut out,
+    lines.push(row(
         "overall",
-        best.or(seed).map_or(0, |a| a.overall.n),
+        best.or(seed).map_or(0, |a| a.overall.n).to_string(),
         cell(seed.map(|a| &a.overall)),
         cell(best.map(|a| &a.overall)),
-    );
+        people.map_or(String::new(), |p| cell(Some(&p.overall))),
+    ));
     let worst = |arm: Option<&Arm>| {
-        arm.and_then(|a| {
+        let named = arm.and_then(|a| {
+            let locale = a.worst_locale.as_ref()?;
             Some(format!(
-                "{} {}",
-                percent(a.by_locale.get(a.worst_locale.as_ref()?)?.disagreement),
-                a.worst_locale.as_ref()?
+                "{} {locale}",
+                percent(a.by_locale.get(locale)?.disagreement)
             ))
-        })
-        .unwrap_or_else(|| "-".into())
+        });
+        named.unwrap_or_else(|| "-".into())
     };
-    let _ = writeln!(
-        out,
-        "  {:<16} {:>5}   {:<20} {:<20}\n",
+    lines.push(row(
         "worst locale",
-        "",
+        String::new(),
         worst(seed),
-        worst(best)
-    );
-    for (name, arm) in [("before", seed), ("after", best)] {
+        worst(best),
+        String::new(),
+    ));
+    lines.push(String::new());
+    lines
+}
+
+/// What failed or was not judged: it counts, so it is said.
+fn failures(summary: &Summary) -> Vec<String> {
+    let test = summary.splits.get("test").cloned().unwrap_or_default();
+    let mut lines = Vec::new();
+    for (name, arm) in [("before", test.seed), ("after", test.best)] {
         let Some(arm) = arm else { continue };
         let failed: usize = arm.failures.values().sum();
         if failed > 0 {
-            let _ = writeln!(
-                out,
+            lines.push(format!(
                 "  {name}: {failed} verdicts failed and count as disagreement"
-            );
+            ));
         }
         if arm.unpaid > 0 {
-            let _ = writeln!(
-                out,
+            lines.push(format!(
                 "  {name}: {} items were not judged: the budget ended",
                 arm.unpaid
-            );
+            ));
         }
     }
-    if let Some(gain) = &summary.gain {
-        let interval = gain.interval.as_ref().map_or_else(
-            || "no interval".into(),
-            |i| format!("[{:+.1}, {:+.1}]", 100.0 * i.low, 100.0 * i.high),
-        );
-        let claim = if gain.certified {
-            "certified: the interval excludes 0"
-        } else {
-            "not certified: the interval includes 0"
-        };
-        let _ = writeln!(
-            out,
-            "  gain      {:+.1} points {interval} over {} items, {claim}",
-            100.0 * gain.value,
-            gain.n
-        );
-    }
+    lines
+}
+
+fn gain(gain: &Gain) -> String {
+    let interval = gain.interval.as_ref().map_or_else(
+        || "no interval".into(),
+        |i| format!("[{:+.1}, {:+.1}]", 100.0 * i.low, 100.0 * i.high),
+    );
+    let claim = if gain.certified {
+        "certified: the interval excludes 0"
+    } else {
+        "not certified: the interval includes 0"
+    };
+    format!(
+        "  gain      {:+.1} points {interval} over {} items, {claim}",
+        100.0 * gain.value,
+        gain.n
+    )
+}
+
+/// Why the loop stopped, with the last look where there was one.
+pub fn stopped(summary: &Summary) -> String {
     let why = match summary.stop {
         StopReason::Threshold => "validation disagreement is below the threshold, with confidence",
         StopReason::Budget => "the budget for the search is spent",
         StopReason::Patience => "too many proposals in a row did not help",
     };
-    let _ = writeln!(
-        out,
-        "  stopped   {why}, after {} steps and {} looks at validation",
+    let bound = summary.looks.last().map_or(String::new(), |look| {
+        let than = if look.human.is_some() {
+            " more than a held-out rater"
+        } else {
+            ""
+        };
+        format!(
+            " (at the last, at most {:.1} points{than}, to fall below {:.1})",
+            100.0 * look.upper,
+            100.0 * look.bar
+        )
+    });
+    format!(
+        "{why}, after {} steps and {} looks at validation{bound}",
         summary.steps,
         summary.looks.len()
-    );
-    let s = &summary.spent;
-    let _ = writeln!(
-        out,
-        "  spent     {} calls, {} prompt and {} completion tokens, {} answers from the cache",
-        s.calls, s.prompt_tokens, s.completion_tokens, s.cached
-    );
-    let _ = writeln!(
-        out,
-        "  versions  {} -> {}",
-        &summary.versions.seed[..12.min(summary.versions.seed.len())],
-        &summary.versions.best[..12.min(summary.versions.best.len())]
-    );
-    let _ = writeln!(out, "  run       {}", dir.display());
-    for note in &summary.notes {
-        let _ = writeln!(out, "  note      {note}");
-    }
-    out
+    )
+}
+
+/// Which locales have too few items to pass, and how many would do.
+pub fn too_small(summary: &Summary) -> impl Iterator<Item = String> + '_ {
+    let last = summary
+        .looks
+        .last()
+        .map_or(&[][..], |look| &look.insufficient);
+    last.iter().map(|i| {
+        let needed = i.needed.map_or("no number of items would do".into(), |n| {
+            format!("{n} would do if the judge made no mistake")
+        });
+        format!(
+            "insufficient data: {} has {} validation items; {needed}",
+            i.locale.as_deref().unwrap_or("the mean over locales"),
+            i.n
+        )
+    })
 }
