@@ -93,12 +93,7 @@ pub(super) async fn next(
         let Some(writer) = bench.writer else {
             return Ok(None);
         };
-        if bench
-            .judge
-            .ledger
-            .remaining_calls()
-            .is_some_and(|left| left <= bench.judge.hold_back)
-        {
+        if !pool.affords(bench, 1) {
             pool.exhausted = true;
             return Ok(None);
         }

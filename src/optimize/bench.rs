@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::event::Event;
 use super::stop::StopOptions;
 use super::streams::Streams;
-use crate::agreement::Measure;
+use crate::agreement::{self, Measure};
 use crate::data::Item;
 use crate::endpoint::Endpoint;
 use crate::judge::{CalibrationOptions, Judge, JudgeError};
@@ -109,6 +109,18 @@ pub enum TuneError {
 }
 
 impl Bench<'_> {
+    /// The label that most people gave an item on the first criterion, where there is one.
+    pub(super) fn majority(&self, item: usize) -> Option<usize> {
+        let criterion = self.judge.task.criteria.first()?;
+        agreement::majority(&self.items[item].votes[0].counts, &criterion.abstains())
+    }
+
+    /// Calls that the search may still make: what the caps leave, without what is held back.
+    pub(super) fn calls_left(&self) -> Option<u64> {
+        let left = self.judge.ledger.remaining_calls()?;
+        Some(left.saturating_sub(self.judge.hold_back))
+    }
+
     /// Writes a decision down.
     pub(super) fn emit(&self, event: &Event) -> Result<(), Halt> {
         (self.journal)(event)

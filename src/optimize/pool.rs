@@ -1,12 +1,14 @@
 //! The pool of versions that passed, and what each of them has been paid for.
 
+use rand::seq::SliceRandom;
+
 use super::bandit::Arms;
 use super::bench::{Bench, TuneError};
 use super::candidate::Candidate;
 use super::event::Event;
 use super::losses::{calibrate, losses};
 use super::measure::Scored;
-use super::race::Raced;
+use super::race::{Raced, take_turns};
 use super::stop::Look;
 use crate::data::Item;
 use crate::judge::Reading;
@@ -14,6 +16,9 @@ use crate::ledger::Halt;
 use crate::locale::Locale;
 use crate::prompt::Version;
 use crate::propose::Kind;
+
+/// The budget is ample when it would pay for so many readings of `tune`.
+const AMPLE: u64 = 10;
 
 /// All candidates that passed, the seed first.
 pub struct Pool {
@@ -47,9 +52,73 @@ impl Pool {
             arms: Arms::new(),
             tried,
         };
-        pool.judge_missing(bench, &mut seed, bench.tune).await?;
+        let first = pool.first_items(bench, &seed.version);
+        pool.judge_missing(bench, &mut seed, &first).await?;
         pool.admit(bench, seed)?;
         Ok(pool)
+    }
+
+    /// What the seed version is scored on at first: all of `tune` where the budget is ample, else a
+    /// balanced part of it, to which races add what they need.
+    fn first_items(&self, bench: &Bench<'_>, seed: &Version) -> Vec<usize> {
+        let all = (bench.tune.len() * bench.judge.calls_per_item(seed)) as u64;
+        if bench.calls_left().is_none_or(|left| left >= AMPLE * all) {
+            return bench.tune.to_vec();
+        }
+        let mut items = bench.tune.to_vec();
+        items.shuffle(&mut bench.streams.of(0, "first items"));
+        let mut items = take_turns(bench, items);
+        items.truncate(bench.search.first_stage.max(1));
+        items
+    }
+
+    /// Calls that stay for the end of the search: to score the leader on the rest of `tune`, which
+    /// its calibration needs, and to look at validation with it.
+    pub(super) fn reserve(&self, bench: &Bench<'_>) -> u64 {
+        let leader = &self.candidates[self.leader()];
+        if leader.looked {
+            return 0;
+        }
+        let missing = self.missing(bench, leader, bench.tune).len();
+        let items = missing + bench.validation.len();
+        (items * bench.judge.calls_per_item(&leader.version)) as u64
+    }
+
+    /// Whether so many more calls can be paid without touching the reserve.
+    pub(super) fn affords(&self, bench: &Bench<'_>, calls: usize) -> bool {
+        bench
+            .calls_left()
+            .is_none_or(|left| left >= calls as u64 + self.reserve(bench))
+    }
+
+    /// Those of the items that a candidate can be judged on and was not.
+    pub(super) fn missing(
+        &self,
+        bench: &Bench<'_>,
+        candidate: &Candidate,
+        items: &[usize],
+    ) -> Vec<usize> {
+        let wanted = |i: &usize| {
+            !candidate.verdicts.contains_key(i) && !candidate.version.shows(&bench.items[*i].id)
+        };
+        items.iter().copied().filter(wanted).collect()
+    }
+
+    /// Judges a candidate of the pool on more of `tune` and fits its calibration anew.
+    pub(super) async fn extend(
+        &mut self,
+        bench: &Bench<'_>,
+        index: usize,
+        items: &[usize],
+    ) -> Result<(), TuneError> {
+        let mut candidate = self.candidates[index].clone();
+        let before = candidate.verdicts.len();
+        self.judge_missing(bench, &mut candidate, items).await?;
+        if candidate.verdicts.len() > before {
+            self.refit(bench, &mut candidate)?;
+            self.candidates[index] = candidate;
+        }
+        Ok(())
     }
 
     /// Judges those of the items that the candidate has no verdict for. Sets `exhausted` when some
@@ -60,13 +129,7 @@ impl Pool {
         candidate: &mut Candidate,
         items: &[usize],
     ) -> Result<(), TuneError> {
-        let missing: Vec<usize> = items
-            .iter()
-            .copied()
-            .filter(|i| {
-                !candidate.verdicts.contains_key(i) && !candidate.version.shows(&bench.items[*i].id)
-            })
-            .collect();
+        let missing = self.missing(bench, candidate, items);
         let rows: Vec<&Item> = missing.iter().map(|&i| &bench.items[i]).collect();
         let verdicts = bench.judge.verdicts(&candidate.version, &rows).await?;
         for (i, verdict) in missing.into_iter().zip(verdicts) {
@@ -85,20 +148,25 @@ impl Pool {
         bench: &Bench<'_>,
         mut candidate: Candidate,
     ) -> Result<(), Halt> {
-        candidate.losses = losses(bench, &candidate, bench.tune);
+        self.refit(bench, &mut candidate)?;
+        self.candidates.push(candidate);
+        Ok(())
+    }
+
+    /// Losses and calibration of a candidate from the verdicts that it has on `tune`.
+    fn refit(&mut self, bench: &Bench<'_>, candidate: &mut Candidate) -> Result<(), Halt> {
+        candidate.losses = losses(bench, candidate, bench.tune);
         if bench.search.calibration {
-            candidate.version.calibration = calibrate(bench, &candidate);
+            candidate.version.calibration = calibrate(bench, candidate);
         }
-        let n = candidate.losses.len();
         let scored = candidate.scored(bench, bench.tune);
         bench.emit(&Event::Scored {
             version: candidate.version.short(),
-            n,
+            n: candidate.losses.len(),
             disagreement: mean(scored.values().map(|s| s.distance)),
             loss: mean(candidate.losses.values().copied()),
         })?;
         self.tried.insert(candidate.version.digest());
-        self.candidates.push(candidate);
         Ok(())
     }
 
@@ -139,38 +207,30 @@ impl Pool {
         (!self.candidates[leader].looked).then_some(leader)
     }
 
-    /// Judges validation with a candidate; false when nothing of it could be paid. The seed is
-    /// looked at only while a good part of the calls remains for the search.
+    /// Judges validation with a candidate, after what is missing of `tune`, so that the version
+    /// that is looked at does not change afterwards; false when not all of it could be paid.
     pub(super) async fn look(
         &mut self,
         bench: &Bench<'_>,
         index: usize,
     ) -> Result<bool, TuneError> {
+        self.extend(bench, index, bench.tune).await?;
         let mut candidate = self.candidates[index].clone();
         candidate.looked = true;
-        let needed =
-            (bench.validation.len() * bench.judge.calls_per_item(&candidate.version)) as u64;
-        let scarce = bench
-            .judge
-            .ledger
-            .remaining_calls()
-            .is_some_and(|left| index == 0 && left < 4 * needed);
-        if !scarce && !bench.validation.is_empty() {
-            self.judge_missing(bench, &mut candidate, bench.validation)
-                .await?;
-            let scored = candidate.scored(bench, bench.validation);
-            // A part of the split would compare candidates on different items.
-            let voted = |i: &&usize| has_votes(&bench.items[**i]);
-            if scored.len() == bench.validation.iter().filter(voted).count() {
-                let loss = |s: &Scored| {
-                    if bench.search.loss {
-                        s.loss
-                    } else {
-                        s.distance
-                    }
-                };
-                candidate.validation_loss = Some(mean(scored.values().map(loss)));
-            }
+        self.judge_missing(bench, &mut candidate, bench.validation)
+            .await?;
+        let scored = candidate.scored(bench, bench.validation);
+        // A part of the split would compare candidates on different items.
+        let voted = |i: &&usize| has_votes(&bench.items[**i]);
+        if !scored.is_empty() && scored.len() == bench.validation.iter().filter(voted).count() {
+            let loss = |s: &Scored| {
+                if bench.search.loss {
+                    s.loss
+                } else {
+                    s.distance
+                }
+            };
+            candidate.validation_loss = Some(mean(scored.values().map(loss)));
         }
         let told = candidate.validation_loss.is_some();
         self.candidates[index] = candidate;

@@ -1,5 +1,8 @@
-//! Racing: a child against its parent on growing minibatches of the same items; dropped early when
-//! it does not gain, passed by a paired test on all of `tune`.
+//! Racing: a child against its parent on growing minibatches of the same items. It is dropped as
+//! soon as it does not gain, and passed as soon as a paired test says so; items that the parent
+//! was never judged on are judged for both, so that nobody pays for a full round before a race.
+
+use std::collections::BTreeSet;
 
 use rand::seq::SliceRandom;
 
@@ -9,7 +12,7 @@ use super::candidate::Candidate;
 use super::event::Event;
 use super::losses::losses;
 use super::pool::{Pool, locales, mean};
-use crate::agreement;
+use crate::agreement::paired::{self, Tail};
 use crate::disagreement::Card;
 use crate::propose::Kind;
 
@@ -20,7 +23,7 @@ const DRAWS: usize = 2_000;
 pub(super) struct Raced {
     /// Kind of the proposal, for the bandit.
     pub kind: Kind,
-    /// The child, scored on all of `tune`, if it passed.
+    /// The child, scored as far as the race went, if it passed.
     pub passed: Option<Candidate>,
 }
 
@@ -42,56 +45,98 @@ pub(super) async fn run(
     };
     let order = order(bench, pool, parent, &child, card);
     let mut size = bench.search.first_stage.max(1);
+    let mut spent = 0.0;
     loop {
         let stage = &order[..size.min(order.len())];
         let last = stage.len() == order.len();
-        pool.judge_missing(bench, &mut child, stage).await?;
+        let calls = pool.missing(bench, &child, stage).len()
+            * bench.judge.calls_per_item(&child.version)
+            + pool.missing(bench, &pool.candidates[parent], stage).len()
+                * bench.judge.calls_per_item(&pool.candidates[parent].version);
+        if pool.affords(bench, calls) {
+            pool.judge_missing(bench, &mut child, stage).await?;
+            pool.extend(bench, parent, stage).await?;
+        } else {
+            pool.exhausted = true;
+        }
         let diffs = paired(bench, &pool.candidates[parent], &child, stage);
-        let gain = mean(diffs.iter().copied());
-        let p = if last && !diffs.is_empty() {
-            Some(
-                agreement::paired::permutation(
-                    &diffs,
-                    agreement::paired::Tail::Above,
-                    DRAWS,
-                    bench.streams.seed_of(pool.step, "gate"),
-                )
-                .unwrap_or(1.0),
-            )
-        } else {
-            None
-        };
-        let outcome = if pool.exhausted || diffs.is_empty() || gain <= 0.0 {
-            "dropped"
-        } else if !last {
-            "more"
-        } else if p.is_some_and(|p| p < bench.search.gate_alpha) {
-            "passed"
-        } else {
-            "dropped"
-        };
+        // What this stage may spend of the gate's error rate: little early, the rest at the end.
+        let share = (stage.len() as f64 / order.len().max(1) as f64).powi(2);
+        let alpha = bench.search.gate_alpha * share - spent;
+        spent = bench.search.gate_alpha * share;
+        let verdict = verdict(bench, pool, &diffs, alpha, last);
         bench.emit(&Event::Raced {
             child: child.version.short(),
             n: diffs.len(),
-            gain: if gain.is_finite() { gain } else { 0.0 },
-            p,
-            outcome: outcome.into(),
+            gain: verdict.gain,
+            p: verdict.p,
+            outcome: verdict.outcome.into(),
         })?;
-        match outcome {
-            "more" => size *= 2,
-            "passed" => {
-                return Ok(Raced {
-                    kind,
-                    passed: Some(child),
-                });
+        let passed = match verdict.outcome {
+            "more" => {
+                size *= 2;
+                continue;
             }
-            _ => return Ok(Raced { kind, passed: None }),
-        }
+            "passed" => Some(child),
+            _ => None,
+        };
+        return Ok(Raced { kind, passed });
     }
 }
 
+/// What a stage says of a child.
+struct Verdict {
+    gain: f64,
+    p: Option<f64>,
+    outcome: &'static str,
+}
+
+fn verdict(
+    bench: &Bench<'_>,
+    pool: &Pool,
+    diffs: &[(usize, f64)],
+    alpha: f64,
+    last: bool,
+) -> Verdict {
+    let gain = mean(diffs.iter().map(|(_, d)| *d));
+    if pool.exhausted || diffs.is_empty() || gain <= 0.0 {
+        let gain = if gain.is_finite() { gain } else { 0.0 };
+        return Verdict {
+            gain,
+            p: None,
+            outcome: "dropped",
+        };
+    }
+    let seed = bench.streams.seed_of(pool.step, "gate");
+    let p = paired::permutation(&by_group(bench, diffs), Tail::Above, DRAWS, seed).unwrap_or(1.0);
+    let outcome = match (p < alpha, last) {
+        (true, _) => "passed",
+        (false, true) => "dropped",
+        (false, false) => "more",
+    };
+    Verdict {
+        gain,
+        p: Some(p),
+        outcome,
+    }
+}
+
+/// Differences summed over the items of a group, whose signs may only be flipped together.
+fn by_group(bench: &Bench<'_>, diffs: &[(usize, f64)]) -> Vec<f64> {
+    let mut sums = std::collections::BTreeMap::<&str, f64>::new();
+    for (i, d) in diffs {
+        *sums.entry(&bench.items[*i].group).or_default() += d;
+    }
+    sums.into_values().collect()
+}
+
 /// Parent's loss less the child's, by item, both calibrated out of fold on the same items.
-fn paired(bench: &Bench<'_>, parent: &Candidate, child: &Candidate, items: &[usize]) -> Vec<f64> {
+fn paired(
+    bench: &Bench<'_>,
+    parent: &Candidate,
+    child: &Candidate,
+    items: &[usize],
+) -> Vec<(usize, f64)> {
     let both: Vec<usize> = items
         .iter()
         .copied()
@@ -99,13 +144,14 @@ fn paired(bench: &Bench<'_>, parent: &Candidate, child: &Candidate, items: &[usi
         .collect();
     let (old, new) = (losses(bench, parent, &both), losses(bench, child, &both));
     both.iter()
-        .filter_map(|i| Some(old.get(i)? - new.get(i)?))
+        .filter_map(|i| Some((*i, old.get(i)? - new.get(i)?)))
         .collect()
 }
 
-/// The order in which items are raced: locales take turns, the card's items come early, and every
-/// second place is an anchor on which judge and people agreed, so that a loss there is seen.
-/// Demos of either side are left out.
+/// The order in which items are raced. Items that the parent was judged on come first, since they
+/// cost one call and not two; within these, locales and then labels take turns. With a card, its
+/// items come early and every second place is an anchor on which judge and people agreed, so that
+/// a loss there is seen. Demos of either side are left out.
 fn order(
     bench: &Bench<'_>,
     pool: &Pool,
@@ -115,31 +161,21 @@ fn order(
 ) -> Vec<usize> {
     let old = &pool.candidates[parent];
     let mut rng = bench.streams.of(pool.step, "race");
-    let usable: Vec<usize> = bench
-        .tune
-        .iter()
-        .copied()
-        .filter(|i| old.verdicts.contains_key(i) && !child.version.shows(&bench.items[*i].id))
-        .collect();
-    let mut queues: Vec<Vec<usize>> = locales(bench, &usable)
-        .iter()
-        .map(|locale| {
-            let mut own: Vec<usize> = usable
-                .iter()
-                .copied()
-                .filter(|&i| bench.items[i].locale == *locale)
-                .collect();
-            own.shuffle(&mut rng);
-            own
-        })
-        .collect();
-    let mut turns = Vec::with_capacity(usable.len());
-    while turns.len() < usable.len() {
-        turns.extend(queues.iter_mut().filter_map(Vec::pop));
-    }
+    let shown = |i: &usize| {
+        let id = &bench.items[*i].id;
+        old.version.shows(id) || child.version.shows(id)
+    };
+    let usable: Vec<usize> = bench.tune.iter().copied().filter(|i| !shown(i)).collect();
+    let (mut known, mut fresh): (Vec<usize>, Vec<usize>) =
+        usable.iter().partition(|i| old.verdicts.contains_key(i));
+    known.shuffle(&mut rng);
+    fresh.shuffle(&mut rng);
+    let mut turns = take_turns(bench, known);
+    turns.extend(take_turns(bench, fresh));
     let Some(card) = card else { return turns };
+    let of_card: BTreeSet<usize> = card.items.iter().copied().collect();
     let (mut first, rest): (Vec<usize>, Vec<usize>) =
-        turns.into_iter().partition(|i| card.items.contains(i));
+        turns.into_iter().partition(|i| of_card.contains(i));
     let late = first.split_off(first.len().min(bench.search.first_stage / 2));
     let mut rest = rest.into_iter();
     let mut out = Vec::with_capacity(usable.len());
@@ -149,5 +185,51 @@ fn order(
     }
     out.extend(rest);
     out.extend(late);
+    out
+}
+
+/// The items with locales taking turns, and the labels of a locale taking turns in it, so that
+/// every prefix of the list is nearly balanced.
+pub(super) fn take_turns(bench: &Bench<'_>, items: Vec<usize>) -> Vec<usize> {
+    let total = items.len();
+    let mut queues: Vec<Vec<usize>> = locales(bench, &items)
+        .iter()
+        .map(|locale| {
+            let mut own: Vec<Vec<usize>> = Vec::new();
+            let mut labels = Vec::new();
+            for &i in items.iter().filter(|&&i| bench.items[i].locale == *locale) {
+                let label = bench.majority(i);
+                let at = labels.iter().position(|l| *l == label).unwrap_or_else(|| {
+                    labels.push(label);
+                    own.push(Vec::new());
+                    labels.len() - 1
+                });
+                own[at].push(i);
+            }
+            alternate(own)
+        })
+        .collect();
+    queues.iter_mut().for_each(|q| q.reverse());
+    let mut turns = Vec::with_capacity(total);
+    // Every second locale begins with its other label, so that one round is balanced too.
+    for (k, queue) in queues.iter_mut().enumerate() {
+        let n = queue.len();
+        if k % 2 == 1 && n > 1 {
+            queue.swap(n - 1, n - 2);
+        }
+    }
+    while turns.len() < total {
+        turns.extend(queues.iter_mut().filter_map(Vec::pop));
+    }
+    turns
+}
+
+fn alternate(mut lists: Vec<Vec<usize>>) -> Vec<usize> {
+    lists.iter_mut().for_each(|l| l.reverse());
+    let total = lists.iter().map(Vec::len).sum();
+    let mut out = Vec::with_capacity(total);
+    while out.len() < total {
+        out.extend(lists.iter_mut().filter_map(Vec::pop));
+    }
     out
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use super::bench::{Bench, TuneError};
 use super::candidate::Candidate;
 use super::event::Event;
-use super::measure::beside_people;
+use super::measure::{beside_people, people};
 use super::pool::Pool;
 use crate::agreement::{self, interval, power, sequential};
 
@@ -154,16 +154,23 @@ pub struct Look {
     pub passed: bool,
 }
 
-/// Looks at validation if the best candidate has not been looked at, and says whether to stop.
+/// Looks at validation with the leader, where that was not done and either the look may pass or the
+/// search is over; says whether to stop.
 pub(super) async fn reached(
     bench: &Bench<'_>,
     pool: &mut Pool,
 ) -> Result<Option<StopReason>, TuneError> {
-    if let Some(candidate) = pool.unseen()
-        && pool.look(bench, candidate).await?
+    let ending = if pool.exhausted {
+        Some(StopReason::Budget)
+    } else {
+        (pool.fruitless >= bench.stop.patience).then_some(StopReason::Patience)
+    };
+    if let Some(leader) = pool.unseen()
+        && (ending.is_some() || hopeful(bench, &pool.candidates[leader]))
+        && pool.look(bench, leader).await?
     {
         let number = pool.looks.len() + 1;
-        let look = judge_look(bench, &pool.candidates[candidate], number);
+        let look = judge_look(bench, &pool.candidates[leader], number);
         bench.emit(&Event::Looked(look.clone()))?;
         let passed = look.passed;
         pool.looks.push(look);
@@ -171,10 +178,44 @@ pub(super) async fn reached(
             return Ok(Some(StopReason::Threshold));
         }
     }
-    if pool.exhausted {
-        return Ok(Some(StopReason::Budget));
+    Ok(ending)
+}
+
+/// Whether a look could pass if validation went as well as `tune`, on which the version was chosen
+/// and calibrated. A look that would fail even then spends calls and error rate for nothing.
+fn hopeful(bench: &Bench<'_>, candidate: &Candidate) -> bool {
+    let scored = candidate.scored(bench, bench.tune);
+    let Ok(seen) = agreement::mean(&scored.values().map(|s| s.distance).collect::<Vec<_>>()) else {
+        return false;
+    };
+    match bench.stop.threshold {
+        // How far people disagree is known beforehand; chance is left to the look.
+        Threshold::Human => {
+            let (task, measure) = (bench.judge.task, bench.search.measure);
+            let human = bench
+                .validation
+                .iter()
+                .filter_map(|&i| people(task, &bench.items[i], measure));
+            agreement::mean(&human.collect::<Vec<_>>())
+                .is_ok_and(|human| seen - human < bench.stop.margin)
+        }
+        Threshold::Value(bar) => {
+            let errors = (seen * bench.validation.len() as f64).floor() as usize;
+            let rows: Vec<Row<'_>> = bench
+                .validation
+                .iter()
+                .enumerate()
+                .map(|(k, &i)| Row {
+                    locale: bench.items[i].locale.as_str(),
+                    group: &bench.items[i].group,
+                    judge: if k < errors { 1.0 } else { 0.0 },
+                    human: None,
+                })
+                .collect();
+            // The worst locale is at best as good as the mean, so the mean decides for both.
+            bounds(&rows, Scope::Mean, bench.stop.alpha).upper < bar || seen == 0.0
+        }
     }
-    Ok((pool.fruitless >= bench.stop.patience).then_some(StopReason::Patience))
 }
 
 /// One item of validation as the rule sees it: what is bounded, scaled to `[0, 1]`.
