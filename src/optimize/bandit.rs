@@ -70,6 +70,13 @@ pub(super) async fn next(
     let mut rng = bench.streams.of(pool.step, "propose");
     let version = pool.candidates[parent].version.clone();
     let card = choose_card(cards, &mut rng);
+    let others: Vec<&Version> = pool
+        .candidates
+        .iter()
+        .enumerate()
+        .filter(|(i, _)| *i != parent)
+        .map(|(_, c)| &c.version)
+        .collect();
     let material = Material {
         task: bench.judge.task,
         items: bench.items,
@@ -78,6 +85,7 @@ pub(super) async fn next(
         cards,
         card: card.map(|c| &cards[c]),
         demos: bench.search.demos,
+        others: &others,
     };
     let kinds: Vec<Kind> = Kind::ALL
         .into_iter()
@@ -124,7 +132,10 @@ pub(super) async fn next(
     };
     match check(bench, pool, &version, &edit) {
         Ok(child) => {
-            let uses_card = matches!(kind, Kind::CardDemo | Kind::LocaleNote | Kind::Reflect);
+            let uses_card = matches!(
+                kind,
+                Kind::CardDemo | Kind::LocaleDemos | Kind::LocaleNote | Kind::Reflect
+            );
             let card = card.filter(|_| uses_card);
             let name = kind_name(kind);
             bench.emit(&Event::Proposed {

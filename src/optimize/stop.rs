@@ -166,7 +166,7 @@ pub(super) async fn reached(
         (pool.fruitless >= bench.stop.patience).then_some(StopReason::Patience)
     };
     if let Some(leader) = pool.unseen()
-        && (ending.is_some() || hopeful(bench, &pool.candidates[leader]))
+        && worth_a_look(bench, pool, leader, ending.is_some()).await?
         && pool.look(bench, leader).await?
     {
         let number = pool.looks.len() + 1;
@@ -179,6 +179,24 @@ pub(super) async fn reached(
         }
     }
     Ok(ending)
+}
+
+/// A look is made at the end, and before it where it may pass: on what the leader was judged on so
+/// far, and then, since that may be little, on all of `tune`.
+async fn worth_a_look(
+    bench: &Bench<'_>,
+    pool: &mut Pool,
+    leader: usize,
+    ending: bool,
+) -> Result<bool, TuneError> {
+    if ending {
+        return Ok(true);
+    }
+    if !hopeful(bench, &pool.candidates[leader]) {
+        return Ok(false);
+    }
+    pool.extend(bench, leader, bench.tune).await?;
+    Ok(hopeful(bench, &pool.candidates[leader]))
 }
 
 /// Whether a look could pass if validation went as well as `tune`, on which the version was chosen

@@ -8,6 +8,10 @@ use crate::locale::Locale;
 /// Longest section that an edit may write, in characters.
 const MAX_SECTION: usize = 6_000;
 
+/// Sections that the templates of every shipped task show when they are there, so that an edit may
+/// write them where a version has none yet.
+const OPTIONAL: [&str; 2] = ["role", "rubric"];
+
 /// A typed change to a version.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "edit", rename_all = "kebab-case")]
@@ -68,10 +72,32 @@ pub enum Edit {
         /// criterion -> label -> word.
         words: Words,
     },
+    /// Takes over a part of another version.
+    Merge {
+        /// Digest of the other version.
+        other: String,
+        /// What is taken.
+        part: MergePart,
+    },
     /// Replaces the calibration.
     Recalibrate {
         /// The new one.
         calibration: Calibration,
+    },
+}
+
+/// The part of another version that a merge takes over.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MergePart {
+    /// Its demos.
+    Demos(Vec<Demo>),
+    /// Its sections, locale notes and rules.
+    Texts {
+        /// Sections and locale notes.
+        sections: std::collections::BTreeMap<String, String>,
+        /// Rules.
+        rules: Vec<String>,
     },
 }
 
@@ -128,6 +154,7 @@ impl Edit {
             Edit::SwapDemo { .. } => "swap-demo",
             Edit::ReorderDemos { .. } => "reorder-demos",
             Edit::ChangeWords { .. } => "change-words",
+            Edit::Merge { .. } => "merge",
             Edit::Recalibrate { .. } => "recalibrate",
         }
     }
@@ -141,13 +168,14 @@ impl Edit {
         let target = match self {
             Edit::ReplaceSection { section, text } => {
                 check_text(section, text)?;
-                let slot = child
-                    .sections
-                    .get_mut(section)
-                    .ok_or_else(|| EditError::Missing {
+                if !child.sections.contains_key(section) && !OPTIONAL.contains(&section.as_str()) {
+                    return Err(EditError::Missing {
                         target: format!("section `{section}`"),
-                    })?;
-                *slot = text.trim().to_owned();
+                    });
+                }
+                child
+                    .sections
+                    .insert(section.clone(), text.trim().to_owned());
                 section.clone()
             }
             Edit::AddRule { text } => {
@@ -220,6 +248,16 @@ impl Edit {
                 }
                 child.words.clone_from(words);
                 "words".into()
+            }
+            Edit::Merge { other, part } => {
+                match part {
+                    MergePart::Demos(demos) => child.demos.clone_from(demos),
+                    MergePart::Texts { sections, rules } => {
+                        child.sections.clone_from(sections);
+                        child.rules.clone_from(rules);
+                    }
+                }
+                format!("version {other}")
             }
             Edit::Recalibrate { calibration } => {
                 child.calibration.clone_from(calibration);

@@ -7,7 +7,7 @@ mod seed;
 mod text;
 mod version;
 
-pub use edit::{Edit, EditError};
+pub use edit::{Edit, EditError, MergePart};
 pub use render::{Fence, RenderError, Renderer};
 pub use seed::{SeedError, load_seed};
 pub use text::{PromptText, Style};

@@ -44,11 +44,51 @@ fn demo(task: &Task, item: &Item) -> Option<Demo> {
     })
 }
 
+/// Demos that are shown for one locale alone.
+const FOR_LOCALE: usize = 4;
+
 /// A set that covers labels, locales and topics, in an order that mixes the labels.
 pub(super) fn cover(m: &Material<'_>, rng: &mut impl Rng) -> Option<Edit> {
+    let chosen = covering(m, m.demos, &|_| true, rng);
+    let demos: Vec<Demo> = chosen
+        .iter()
+        .filter_map(|&i| demo(m.task, &m.items[i]))
+        .collect();
+    (!demos.is_empty()).then_some(Edit::SetDemos { demos })
+}
+
+/// Adds demos from the card's locale, nearest to the item and for this locale alone.
+pub(super) fn for_locale(m: &Material<'_>, rng: &mut impl Rng) -> Option<Edit> {
+    let locale = m.card?.locale.as_ref()?;
+    let mut demos = m.version.demos.clone();
+    demos.retain(|d| d.only_for.as_ref() != Some(locale));
+    let fresh = |item: &Item| item.locale == *locale && !demos.iter().any(|d| d.source == item.id);
+    let chosen = covering(m, FOR_LOCALE, &fresh, rng);
+    let own = chosen.iter().filter_map(|&i| demo(m.task, &m.items[i]));
+    let own: Vec<Demo> = own
+        .map(|d| Demo {
+            only_for: Some(locale.clone()),
+            ..d
+        })
+        .collect();
+    if own.is_empty() {
+        return None;
+    }
+    demos.extend(own);
+    Some(Edit::SetDemos { demos })
+}
+
+/// At most `k` of the tuning items that are wanted, spread over labels, locales and topics, shuffled.
+fn covering(
+    m: &Material<'_>,
+    k: usize,
+    wanted: &dyn Fn(&Item) -> bool,
+    rng: &mut impl Rng,
+) -> Vec<usize> {
     let usable: Vec<(usize, usize)> = m
         .tune
         .iter()
+        .filter(|&&i| wanted(&m.items[i]))
         .filter_map(|&i| {
             demo(m.task, &m.items[i])
                 .and(label_of(m.task, &m.items[i], 0))
@@ -56,7 +96,7 @@ pub(super) fn cover(m: &Material<'_>, rng: &mut impl Rng) -> Option<Edit> {
         })
         .collect();
     if usable.is_empty() {
-        return None;
+        return Vec::new();
     }
     let texts: Vec<String> = usable
         .iter()
@@ -66,14 +106,10 @@ pub(super) fn cover(m: &Material<'_>, rng: &mut impl Rng) -> Option<Edit> {
     let locales: Vec<_> = usable.iter().map(|&(i, _)| &m.items[i].locale).collect();
     let labels: Vec<_> = usable.iter().map(|&(_, l)| l).collect();
     // Never spend more than half of the split on demos: the rest must be left to score on.
-    let k = m.demos.min(usable.len() / 2).max(1);
+    let k = k.min(usable.len() / 2).max(1);
     let mut chosen = disagreement::cover(&texts, &locales, &labels, k, rng.random());
     chosen.shuffle(rng);
-    let demos = chosen
-        .iter()
-        .filter_map(|&c| demo(m.task, &m.items[usable[c].0]))
-        .collect();
-    Some(Edit::SetDemos { demos })
+    chosen.iter().map(|&c| usable[c].0).collect()
 }
 
 /// A demo from the card, or from what contrasts with it, replaces the one least like it in

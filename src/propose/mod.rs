@@ -2,6 +2,7 @@
 //! Must not know when to stop, or whether an edit helped.
 
 mod demos;
+mod merge;
 mod reflect;
 mod refuse;
 mod texts;
@@ -33,6 +34,8 @@ pub struct Material<'a> {
     pub card: Option<&'a Card>,
     /// Number of demos to aim at.
     pub demos: usize,
+    /// Other versions that passed, to merge with.
+    pub others: &'a [&'a Version],
 }
 
 /// Kinds of proposals; a bandit learns which of them pay.
@@ -47,27 +50,36 @@ pub enum Kind {
     DropDemo,
     /// The same demos in another order.
     ReorderDemos,
+    /// Demos from the card's locale, shown only when judging for it.
+    LocaleDemos,
     /// What the people of the card's locale mostly say.
     LocaleNote,
+    /// What each label means, in the words of the task.
+    Definitions,
     /// Other words for the labels.
     Words,
     /// The writer reads a card and answers with an edit.
     Reflect,
     /// One rule fewer.
     DropRule,
+    /// The demos, or the texts, of another version that passed.
+    Merge,
 }
 
 impl Kind {
     /// All kinds, in the order in which the bandit sees them.
-    pub const ALL: [Kind; 8] = [
+    pub const ALL: [Kind; 11] = [
         Kind::CoverDemos,
         Kind::CardDemo,
         Kind::DropDemo,
         Kind::ReorderDemos,
+        Kind::LocaleDemos,
         Kind::LocaleNote,
+        Kind::Definitions,
         Kind::Words,
         Kind::Reflect,
         Kind::DropRule,
+        Kind::Merge,
     ];
 
     /// Wins and losses believed before anything was tried: demos and reflection usually pay.
@@ -75,8 +87,8 @@ impl Kind {
         match self {
             Kind::CoverDemos => (4, 1),
             Kind::Reflect => (3, 1),
-            Kind::CardDemo => (2, 1),
-            Kind::LocaleNote | Kind::Words => (1, 2),
+            Kind::CardDemo | Kind::Definitions => (2, 1),
+            Kind::LocaleDemos | Kind::LocaleNote | Kind::Words | Kind::Merge => (1, 2),
             Kind::DropDemo | Kind::ReorderDemos | Kind::DropRule => (1, 3),
         }
     }
@@ -90,6 +102,11 @@ impl Kind {
             Kind::DropDemo => version.demos.len() > 1,
             Kind::ReorderDemos => version.demos.len() > 2,
             Kind::LocaleNote => material.card.is_some_and(|c| c.locale.is_some()),
+            Kind::LocaleDemos => {
+                material.demos > 0 && material.card.is_some_and(|c| c.locale.is_some())
+            }
+            Kind::Definitions => texts::definitions(material).is_some(),
+            Kind::Merge => !merge::parts(material).is_empty(),
             Kind::Words => !texts::alternatives(material.task, version).is_empty(),
             Kind::Reflect => writer && material.card.is_some(),
             Kind::DropRule => !version.rules.is_empty(),
@@ -104,9 +121,12 @@ pub fn propose(kind: Kind, material: &Material<'_>, rng: &mut impl Rng) -> Optio
         Kind::CardDemo => demos::from_card(material, rng),
         Kind::DropDemo => demos::drop_one(material, rng),
         Kind::ReorderDemos => demos::reorder(material, rng),
+        Kind::LocaleDemos => demos::for_locale(material, rng),
         Kind::LocaleNote => texts::locale_note(material),
+        Kind::Definitions => texts::definitions(material),
         Kind::Words => texts::change_words(material, rng),
         Kind::DropRule => texts::drop_rule(material, rng),
+        Kind::Merge => merge::propose(material, rng),
         Kind::Reflect => None,
     }
 }

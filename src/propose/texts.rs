@@ -44,6 +44,29 @@ pub(super) fn locale_note(m: &Material<'_>) -> Option<Edit> {
     })
 }
 
+/// What each label means, as the task says it, in the version's own words. `None` where the task
+/// says nothing, or the version says it already.
+pub(super) fn definitions(m: &Material<'_>) -> Option<Edit> {
+    let mut lines = Vec::new();
+    for criterion in &m.task.criteria {
+        for (l, label) in criterion.labels.iter().enumerate() {
+            if m.version.offers(criterion, l) && !label.meaning.is_empty() {
+                lines.push(format!(
+                    "{}: {}",
+                    m.version.word(criterion, l),
+                    label.meaning
+                ));
+            }
+        }
+    }
+    let text = lines.join("\n");
+    let said = m.version.sections.get("rubric") == Some(&text);
+    (!said && !lines.is_empty()).then(|| Edit::ReplaceSection {
+        section: "rubric".into(),
+        text,
+    })
+}
+
 /// Word sets other than the current one: the task's own, the label names, and yes/no for
 /// binary criteria.
 pub(super) fn alternatives(task: &Task, version: &Version) -> Vec<Words> {
