@@ -174,7 +174,7 @@ pub fn stopped(summary: &Summary) -> String {
             ""
         };
         format!(
-            " (at the last, at most {:.1} points{than}, to fall below {:.1})",
+            "; the last bounds it at {:.1} points{than}, to be below {:.1}",
             100.0 * look.upper,
             100.0 * look.bar
         )
