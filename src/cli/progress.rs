@@ -109,6 +109,12 @@ impl Display {
                     percent(*disagreement)
                 )
             }
+            Event::Embedded { n, of, why } => match why {
+                Some(why) => {
+                    format!("{n} of {of} tuning items embedded, so n-grams are used: {why}")
+                }
+                None => format!("{n} tuning items embedded"),
+            },
             Event::Clustered {
                 cards,
                 language_purity,

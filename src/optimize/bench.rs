@@ -23,6 +23,8 @@ pub struct SearchOptions {
     pub locale_calibration: bool,
     /// Number of demos to aim at; 0 switches demos off.
     pub demos: usize,
+    /// What the texts of disagreements are compared by.
+    pub features: Features,
     /// Let proposals answer clusters of disagreement; off: they answer random disagreements.
     pub clusters: bool,
     /// Most clusters per failure mode.
@@ -39,6 +41,18 @@ pub struct SearchOptions {
     pub without: Vec<crate::propose::Kind>,
 }
 
+/// What the texts of disagreements are compared by when they are clustered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Features {
+    /// Hashed character n-grams: no call, every script.
+    #[default]
+    Ngrams,
+    /// The judge endpoint's embeddings, one call for each tuning item. N-grams stand in, and the
+    /// log says so, where the endpoint has none.
+    Embeddings,
+}
+
 impl Default for SearchOptions {
     fn default() -> Self {
         Self {
@@ -46,6 +60,7 @@ impl Default for SearchOptions {
             calibration: true,
             locale_calibration: true,
             demos: 12,
+            features: Features::Ngrams,
             clusters: true,
             max_clusters: 6,
             centre_locales: false,

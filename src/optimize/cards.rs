@@ -59,7 +59,7 @@ pub(super) fn of(bench: &Bench<'_>, pool: &Pool, candidate: usize) -> Result<Vec
                 mode,
                 confidence,
                 distance,
-                embedding: None,
+                embedding: pool.embeddings.get(&item).map(Vec::as_slice),
                 criterion,
             },
         )
@@ -78,6 +78,7 @@ pub(super) fn of(bench: &Bench<'_>, pool: &Pool, candidate: usize) -> Result<Vec
     bench.emit(&Event::Clustered {
         version: c.version.short(),
         language_purity: clustering.language_purity,
+        notes: clustering.notes.clone(),
         cards: clustering.cards.iter().map(Into::into).collect(),
     })?;
     Ok(clustering.cards)

@@ -32,12 +32,23 @@ pub enum Event {
         /// Mean log loss.
         loss: f64,
     },
+    /// The tuning items were embedded, to cluster by.
+    Embedded {
+        /// Items with a vector; n-grams are used unless all have one.
+        n: usize,
+        /// Tuning items.
+        of: usize,
+        /// Why some have none.
+        why: Option<String>,
+    },
     /// Its disagreements were clustered.
     Clustered {
         /// The version.
         version: String,
         /// Share of items whose cluster mostly holds their language.
         language_purity: f64,
+        /// What to know of the clustering.
+        notes: Vec<String>,
         /// The cards, by item ids.
         cards: Vec<CardLine>,
     },

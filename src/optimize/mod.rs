@@ -5,6 +5,7 @@ mod bandit;
 mod bench;
 mod candidate;
 mod cards;
+mod embed;
 mod event;
 mod frontier;
 mod losses;
@@ -14,7 +15,7 @@ mod race;
 mod stop;
 mod streams;
 
-pub use bench::{Bench, SearchOptions, TuneError};
+pub use bench::{Bench, Features, SearchOptions, TuneError};
 pub use candidate::Candidate;
 pub use event::Event;
 pub use measure::{Scored, people, score};

@@ -1,10 +1,13 @@
 //! The pool of versions that passed, and what each of them has been paid for.
 
+use std::collections::BTreeMap;
+
 use rand::seq::SliceRandom;
 
 use super::bandit::Arms;
 use super::bench::{Bench, TuneError};
 use super::candidate::Candidate;
+use super::embed;
 use super::event::Event;
 use super::losses::{calibrate, losses};
 use super::measure::Scored;
@@ -32,6 +35,8 @@ pub struct Pool {
     pub fruitless: usize,
     /// Whether a call was refused for want of budget.
     pub exhausted: bool,
+    /// Vectors of tuning items, where the search clusters by them.
+    pub(super) embeddings: BTreeMap<usize, Vec<f32>>,
     /// What is known of each kind of proposal.
     pub(super) arms: Arms,
     /// Digests of versions already tried.
@@ -49,6 +54,7 @@ impl Pool {
             step: 0,
             fruitless: 0,
             exhausted: false,
+            embeddings: embed::of_tune(bench).await?,
             arms: Arms::new(),
             tried,
         };

@@ -185,3 +185,49 @@ fn completions_and_the_man_page_come_from_the_command_tree() {
     let help = pluralis(dir.path(), &["--help"]);
     assert!(text(&help.stdout).contains("Exit codes"));
 }
+
+#[test]
+fn where_the_endpoint_has_no_embeddings_n_grams_stand_in_and_the_log_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let set = [
+        "--set",
+        "search.features=embeddings",
+        "--set",
+        "budget.calls=300",
+    ];
+    let run = tune(dir.path(), "run", &set);
+    assert!(run.status.success(), "{}", text(&run.stderr));
+    let events = std::fs::read_to_string(dir.path().join("run/events.jsonl")).unwrap();
+    let embedded = events.lines().find(|l| l.contains("\"embedded\"")).unwrap();
+    assert!(embedded.contains("\"n\":0") && embedded.contains("no embeddings"));
+    assert!(events.contains("\"clustered\""));
+}
+
+#[test]
+fn the_stop_rule_can_ask_for_a_judge_no_worse_than_a_held_out_rater() {
+    let dir = tempfile::tempdir().unwrap();
+    let set = [
+        "--set",
+        "stop.threshold=human",
+        "--set",
+        "stop.margin=0.1",
+        "--set",
+        "budget.calls=1500",
+    ];
+    let run = tune(dir.path(), "run", &set);
+    assert!(run.status.success(), "{}", text(&run.stderr));
+    let s = summary(&dir.path().join("run"));
+    let look = s["looks"].as_array().unwrap().last().unwrap();
+    // The bar is the margin, and the bound is of a difference: it lies above the judge's own
+    // figure less the rater's.
+    assert_eq!(look["bar"], 0.1);
+    let (judge, human) = (
+        look["disagreement"].as_f64().unwrap(),
+        look["human"].as_f64().unwrap(),
+    );
+    assert!(look["upper"].as_f64().unwrap() > judge - human);
+    assert_eq!(s["stop"], "threshold");
+    let bad = tune(dir.path(), "bad", &["--set", "stop.threshold=humans"]);
+    assert_eq!(bad.status.code(), Some(2));
+    assert!(text(&bad.stderr).contains("human"));
+}
