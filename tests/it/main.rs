@@ -3,6 +3,7 @@
 mod agreement;
 mod clusters;
 mod data;
+mod exact;
 mod harness;
 mod ledger;
 #[cfg(feature = "local")]
