@@ -7,7 +7,7 @@ use miette::{LabeledSpan, NamedSource};
 use crate::data::DataError;
 use crate::experiment::{ConfigError, PlanError, RunError};
 use crate::judge::JudgeError;
-use crate::ledger::Halt;
+use crate::ledger::{Halt, LedgerError};
 use crate::optimize::TuneError;
 use crate::report::ReportError;
 use crate::task::TaskError;
@@ -27,6 +27,11 @@ impl Failure {
     /// Bad input, with what to do.
     pub fn input_help(message: impl Into<String>, help: Option<String>) -> Self {
         Self::new(message.into(), help, 2)
+    }
+
+    /// A replay that differs (exit code 4).
+    pub fn differs(message: impl Into<String>) -> Self {
+        Self::new(message.into(), None, 4)
     }
 
     /// Something on this machine failed (exit code 1).
@@ -108,6 +113,17 @@ impl From<PlanError> for Failure {
 impl From<DataError> for Failure {
     fn from(e: DataError) -> Self {
         Self::input(e.to_string())
+    }
+}
+
+impl From<LedgerError> for Failure {
+    fn from(e: LedgerError) -> Self {
+        let code = if matches!(e, LedgerError::BadImport { .. }) {
+            2
+        } else {
+            1
+        };
+        Self::new(e.to_string(), None, code)
     }
 }
 

@@ -1,10 +1,12 @@
 //! Owns the command line: one file per subcommand, progress, exit codes. The only room that prints.
 //! Must not know algorithms.
 
+mod cache;
 mod data;
 mod failure;
 mod model;
 mod progress;
+mod replay;
 mod report;
 mod shell;
 mod tune;
@@ -21,6 +23,7 @@ const EXIT_CODES: &str = "Exit codes:
   1    something on this machine failed: a file, the cache, the lock of a run
   2    the input is wrong: arguments, config, task, items; nothing was spent
   3    the endpoint cannot answer: key, model, address; --resume goes on with the run
+  4    replay: the run is not what its ledger gives
   130  interrupted; --resume goes on with the run";
 
 /// Tunes an LLM judge until it agrees with the people of every locale it judges for.
@@ -40,6 +43,10 @@ enum Command {
     /// Import, check and split human-labelled data
     #[command(subcommand)]
     Data(data::Command),
+    /// Rebuild the figures of a run from its ledger, without a call, and say where they differ
+    Replay(replay::Args),
+    /// Look into, prune, export and import the answers that are kept between runs
+    Cache(cache::Args),
     /// Fetch and find embedded models
     #[command(subcommand)]
     Model(model::Command),
@@ -63,6 +70,8 @@ pub fn main() -> ExitCode {
         Command::Tune(args) => tune::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Data(command) => data::run(&command),
+        Command::Replay(args) => replay::run(&args),
+        Command::Cache(args) => cache::run(&args),
         Command::Model(command) => model::run(&command),
         Command::Completions(args) => shell::completions(&args),
         Command::Man => shell::man(),
@@ -71,6 +80,16 @@ pub fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(),
     }
+}
+
+/// Runs what waits for calls.
+fn block_on<T>(work: impl Future<Output = T>) -> Result<T, Failure> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|e| Failure::machine(format!("cannot start the runtime: {e}")))?;
+    Ok(runtime.block_on(work))
 }
 
 /// The parsed command tree, for completions and the man page.

@@ -28,7 +28,7 @@ pub fn man() -> Result<(), Failure> {
 }
 
 /// Writes to stdout; a reader that went away early (`| head`) is no error.
-fn print(bytes: &[u8]) -> Result<(), Failure> {
+pub(super) fn print(bytes: &[u8]) -> Result<(), Failure> {
     match std::io::stdout().write_all(bytes) {
         Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
             Err(Failure::machine(e.to_string()))

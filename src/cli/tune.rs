@@ -1,10 +1,14 @@
 //! `pluralis tune`.
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::Failure;
+use super::cache::CacheArgs;
 use super::progress::Display;
-use crate::experiment::{self, Plan, RunOptions};
+use crate::experiment::{self, BYTES_PER_TOKEN, DryRun, Plan, RunOptions};
+use crate::ledger::{Amount, Caps, Money};
 use crate::report;
 
 /// Arguments of `tune`.
@@ -24,87 +28,148 @@ pub struct Args {
     /// Print what would be done and what it costs at most, and make no call
     #[arg(long)]
     dry_run: bool,
+    /// Make no call: answer from this run's ledger and the cache alone, and stop where both are silent
+    #[arg(long)]
+    offline: bool,
+    #[command(flatten)]
+    cache: CacheArgs,
+    /// Requests in flight at most, in place of what the file says; changes no result
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    concurrency: Option<u16>,
+    /// Seconds for which an endpoint may be unreachable before the run stops
+    #[arg(long, value_name = "SECONDS", default_value_t = 120)]
+    patience: u64,
 }
 
 /// Runs the loop and prints the closing table.
 pub fn run(args: &Args) -> Result<(), Failure> {
     let plan = Plan::load(&args.config, &args.set)?;
+    let base = args.config.parent().unwrap_or(std::path::Path::new("."));
+    let configured = plan.config.cache.as_ref().map(|c| base.join(c));
+    let cache = args.cache.file(configured);
     if args.dry_run {
-        print!("{}", dry_run(&plan));
-        return Ok(());
+        let priced = experiment::dry_run(&plan, cache)?;
+        return super::shell::print(dry_run(&plan, &priced).as_bytes());
     }
-    let cache = plan
-        .config
-        .cache
-        .clone()
-        .map(|c| {
-            args.config
-                .parent()
-                .unwrap_or(std::path::Path::new("."))
-                .join(c)
-        })
-        .or_else(default_cache);
     let options = RunOptions {
         out: args.out.clone(),
         resume: args.resume,
         cache,
+        base: base.to_owned(),
+        offline: args.offline,
+        concurrency: args.concurrency.map(usize::from),
+        patience: Some(Duration::from_secs(args.patience)),
     };
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(|e| Failure::machine(format!("cannot start the runtime: {e}")))?;
     let display = Display::new(plan.config.budget.calls);
-    let done = runtime.block_on(experiment::tune(&plan, &options, &|update| {
+    let done = super::block_on(experiment::tune(&plan, &options, &|update| {
         display.show(update)
     }));
     display.finish();
-    let (dir, summary, was_there) = done?;
+    let (dir, summary, was_there) = done??;
+    let mut out = String::new();
     if was_there {
-        println!("This run is finished already; nothing was called.");
+        out += "This run is finished already; nothing was called.\n";
     }
-    print!("{}", report::summary_table(&summary, &dir));
-    println!("  page      {}", report::write_html(&dir)?.display());
-    Ok(())
+    out += &report::summary_table(&summary, &dir);
+    let _ = writeln!(out, "  page      {}", report::write_html(&dir)?.display());
+    super::shell::print(out.as_bytes())
 }
 
-fn default_cache() -> Option<PathBuf> {
-    let base = std::env::var_os("PLURALIS_CACHE")
-        .map(PathBuf::from)
-        .or_else(|| Some(dirs::cache_dir()?.join("pluralis")))?;
-    std::fs::create_dir_all(&base).ok()?;
-    Some(base.join("answers.sqlite"))
-}
-
-fn dry_run(plan: &Plan) -> String {
+fn dry_run(plan: &Plan, priced: &DryRun) -> String {
     let (tune, validation, test) = (plan.tune.len(), plan.validation.len(), plan.test.len());
-    let of = |split: &[usize]| plan.calls_for(split, &plan.start);
-    let reserved = 2 * of(&plan.test);
+    let locales: std::collections::BTreeSet<_> =
+        plan.tune.iter().map(|&i| &plan.items[i].locale).collect();
     let mut out = format!(
-        "{}: {} items in {} locales ({tune} tune, {validation} validation, {test} test), seed version {}\n  scoring the seed on tune   {:>7} calls\n  one look at validation     {:>7} calls\n  reading test, both versions{:>7} calls, held back from the start\n",
+        "{}: {} items in {} locales ({tune} tune, {validation} validation, {test} test), seed version {}\n",
         plan.config.name,
         tune + validation + test,
-        plan.tune
-            .iter()
-            .map(|&i| &plan.items[i].locale)
-            .collect::<std::collections::BTreeSet<_>>()
-            .len(),
+        locales.len(),
         plan.start.short(),
-        of(&plan.tune),
-        of(&plan.validation),
-        reserved,
     );
-    match plan.config.budget.calls {
-        Some(cap) => {
-            let left = cap.saturating_sub(reserved);
-            out += &format!(
-                "  cap                        {cap:>7} calls, of which {left} are for the search\n"
+    let _ = writeln!(
+        out,
+        "  {:<28}{:>9}{:>10}{:>16}{:>12}{:>12}{:>12}",
+        "", "calls", "answered", "prompt tokens", "at most", "cost", "at most"
+    );
+    for step in &priced.steps {
+        let _ = writeln!(
+            out,
+            "  {:<28}{:>9}{:>10}{:>16}{:>12}{:>12}{:>12}",
+            step.what,
+            step.most.calls,
+            step.most.cached,
+            format!("about {}", step.likely_prompt_tokens),
+            step.most.prompt_tokens,
+            format!("about {}", step.likely_money),
+            step.most.money.to_string(),
+        );
+    }
+    let _ = writeln!(
+        out,
+        "  A token is at least one byte, and probably {BYTES_PER_TOKEN}; what the endpoint says is charged. Retries and demos come on top; `answered` is in the cache and costs nothing."
+    );
+    if !priced.priced {
+        out += "  The judge has no price: add it to [budget.prices], or the cost above stays 0.\n";
+    }
+    let first = &priced.steps[0].most;
+    let first = Amount {
+        calls: first.calls,
+        prompt_tokens: first.prompt_tokens,
+        completion_tokens: first.completion_tokens,
+        money: first.money,
+    };
+    out + &caps(&priced.caps, &priced.held_back, &first)
+}
+
+/// One line for each cap: what is held back for test, what is left for the search.
+fn caps(caps: &Caps, held: &Amount, first: &Amount) -> String {
+    let plain = |n: u64| n.to_string();
+    let money = |n: u64| Money(n).to_string();
+    let mut out = String::new();
+    let all: [(&str, Option<u64>, u64, u64, &dyn Fn(u64) -> String); 4] = [
+        ("calls", caps.calls, held.calls, first.calls, &plain),
+        (
+            "prompt_tokens",
+            caps.prompt_tokens,
+            held.prompt_tokens,
+            first.prompt_tokens,
+            &plain,
+        ),
+        (
+            "completion_tokens",
+            caps.completion_tokens,
+            held.completion_tokens,
+            first.completion_tokens,
+            &plain,
+        ),
+        (
+            "money",
+            caps.money.map(|m| m.0),
+            held.money.0,
+            first.money.0,
+            &money,
+        ),
+    ];
+    for (name, cap, held, first, shown) in all {
+        let Some(cap) = cap else { continue };
+        let left = cap.saturating_sub(held);
+        let _ = writeln!(
+            out,
+            "  cap on {name}: {}, of which {} are held back for reading test and {} are for the search",
+            shown(cap),
+            shown(held.min(cap)),
+            shown(left)
+        );
+        if left < first {
+            let _ = writeln!(
+                out,
+                "  this cap may be too small to score the seed version on tune, which takes up to {}: raise budget.{name}",
+                shown(first)
             );
-            if left < of(&plan.tune) {
-                out += "  this cap is too small to score the seed version on tune: raise budget.calls\n";
-            }
         }
-        None => out += "  no cap on calls: the loop ends by threshold or patience\n",
+    }
+    if out.is_empty() {
+        out += "  no cap: the loop ends by threshold or patience\n";
     }
     out
 }

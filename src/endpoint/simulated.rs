@@ -40,7 +40,8 @@ pub struct SimulatedConfig {
     /// Share of requests that fail for good, keyed by the item text.
     #[serde(default)]
     pub broken: f64,
-    /// Milliseconds that an answer takes, to watch progress bars and interrupts.
+    /// Milliseconds that an answer takes at most, to watch progress bars and interrupts; each takes
+    /// between half of them and all, so that answers overtake each other.
     #[serde(default)]
     pub latency_ms: u64,
 }
@@ -67,6 +68,7 @@ pub struct Planted {
 pub struct SimulatedEndpoint {
     config: SimulatedConfig,
     identity: Identity,
+    concurrency: usize,
 }
 
 impl SimulatedEndpoint {
@@ -78,7 +80,17 @@ impl SimulatedEndpoint {
             model: "simulated".into(),
             settings,
         };
-        Self { config, identity }
+        Self {
+            config,
+            identity,
+            concurrency: 8,
+        }
+    }
+
+    /// With so many requests in flight at most; decides no answer.
+    pub fn with_concurrency(mut self, concurrency: usize) -> Self {
+        self.concurrency = concurrency.max(1);
+        self
     }
 
     /// The name of the planted mode that an item text falls under with a given prefix, if any.
@@ -234,7 +246,7 @@ impl Endpoint for SimulatedEndpoint {
         Capabilities {
             scores: true,
             embeddings: false,
-            concurrency: 8,
+            concurrency: self.concurrency,
         }
     }
 
@@ -244,7 +256,10 @@ impl Endpoint for SimulatedEndpoint {
     ) -> BoxFuture<'a, Result<Response, EndpointError>> {
         async move {
             if self.config.latency_ms > 0 {
-                tokio::time::sleep(Duration::from_millis(self.config.latency_ms)).await;
+                let prompt = &request.prompt;
+                let draw = self.chance("latency", &[&prompt.prefix, &prompt.suffix]);
+                let most = Duration::from_millis(self.config.latency_ms);
+                tokio::time::sleep(most.mul_f64(0.5 + 0.5 * draw)).await;
             }
             self.respond(request)
         }

@@ -15,8 +15,8 @@ use crate::optimize::{SearchOptions, StopOptions};
 pub struct Config {
     /// Names the run folder.
     pub name: String,
-    /// Seed of every random draw.
-    #[serde(default)]
+    /// Seed of every random draw; above 9223372036854775807 it is written as text.
+    #[serde(default, with = "super::values::seed")]
     pub seed: u64,
     /// What is judged, and the starting version.
     pub task: TaskConfig,
@@ -87,7 +87,11 @@ pub struct SplitConfig {
     #[serde(default)]
     pub balance: bool,
     /// Seed of the split alone; absent: the experiment's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "super::values::seed::option"
+    )]
     pub seed: Option<u64>,
 }
 
@@ -162,10 +166,18 @@ pub struct BudgetConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completion_tokens: Option<u64>,
     /// Money, in the currency of the prices.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "super::values::amount::option"
+    )]
     pub money: Option<f64>,
     /// model -> price of a million prompt and a million completion tokens.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(
+        default,
+        skip_serializing_if = "BTreeMap::is_empty",
+        deserialize_with = "super::values::amount::prices"
+    )]
     pub prices: BTreeMap<String, [f64; 2]>,
 }
 
@@ -362,12 +374,35 @@ mod tests {
     #[test]
     fn overrides_and_the_digest() {
         let base = load(MINIMAL, &[]).unwrap();
-        let changed = load(
-            MINIMAL,
-            &["seed=18446744073709551615", "stop.scope=worst-locale"],
-        );
-        // TOML integers are signed 64-bit; the largest seed is written as text by nobody.
-        assert!(changed.is_err() || changed.is_ok());
+        // TOML integers are signed 64-bit; the largest seed is text, quoted or not.
+        for given in ["seed=18446744073709551615", "seed=\"18446744073709551615\""] {
+            let largest = load(MINIMAL, &[given, "data.split.seed=0"]).unwrap();
+            assert_eq!(largest.seed, u64::MAX);
+            let again: Config = toml::from_str(&largest.resolved()).unwrap();
+            assert_eq!(again, largest);
+            assert_ne!(again.digest(), base.digest());
+        }
+        for bad in [
+            "seed=-1",
+            "seed=1.5",
+            "seed=18446744073709551616",
+            "seed=true",
+        ] {
+            let Err(ConfigError::Set { message, .. }) = load(MINIMAL, &[bad]) else {
+                panic!("{bad} is accepted")
+            };
+            assert!(
+                message.contains("from 0 to 18446744073709551615"),
+                "{message}"
+            );
+        }
+        for bad in [
+            "budget.money=-1.0",
+            "budget.money=nan",
+            "budget.prices.m=[inf, 0.0]",
+        ] {
+            assert!(load(MINIMAL, &[bad]).is_err(), "{bad} is accepted");
+        }
         let changed = load(MINIMAL, &["seed=5", "budget.calls=300"]).unwrap();
         assert_eq!((changed.seed, changed.budget.calls), (5, Some(300)));
         assert_ne!(base.digest(), changed.digest());

@@ -2,16 +2,105 @@
 
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
+
 use super::config::EndpointConfig;
+use super::folder::{Origin, Recorded};
 use crate::endpoint::openai::{OpenAiConfig, OpenAiEndpoint};
 use crate::endpoint::simulated::SimulatedEndpoint;
-use crate::endpoint::{Endpoint, EndpointError};
+use crate::endpoint::{
+    Capabilities, Endpoint, EndpointError, ErrorClass, Identity, Request, Response, Usage,
+};
+
+/// Stands in for an endpoint that nobody asks: it has the identity, the abilities and the bounds,
+/// and needs neither key nor server nor model file.
+struct Unasked {
+    identity: Identity,
+    capabilities: Capabilities,
+}
+
+impl Endpoint for Unasked {
+    fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.capabilities
+    }
+
+    fn answer<'a>(&'a self, _: &'a Request) -> BoxFuture<'a, Result<Response, EndpointError>> {
+        Box::pin(async {
+            Err(EndpointError {
+                class: ErrorClass::Stop,
+                cause: "unasked".into(),
+                message: "no call may be made".into(),
+                retry_after_ms: None,
+                usage: Usage::default(),
+            })
+        })
+    }
+}
+
+/// The judge and the writer as stand-ins that are never asked. Which embedded model answered is
+/// known only from what a run recorded; without that its answers are not found.
+///
+/// # Errors
+/// A base URL that is none.
+pub(super) fn unasked(
+    judge: &EndpointConfig,
+    writer: Option<&EndpointConfig>,
+    origin: Option<&Origin>,
+) -> Result<(Box<dyn Endpoint>, Option<Box<dyn Endpoint>>), EndpointError> {
+    let writer = writer.map(|w| stand_in(w, origin.and_then(|o| o.writer.as_ref())));
+    let judge = stand_in(judge, origin.map(|o| &o.judge))?;
+    Ok((judge, writer.transpose()?))
+}
+
+/// One of them.
+///
+/// # Errors
+/// A base URL that is none.
+pub(super) fn stand_in(
+    config: &EndpointConfig,
+    recorded: Option<&Recorded>,
+) -> Result<Box<dyn Endpoint>, EndpointError> {
+    let mut keyless = config.clone();
+    match &mut keyless {
+        EndpointConfig::Simulated(_) => {}
+        EndpointConfig::Openai { key_env, .. } => *key_env = None,
+        EndpointConfig::Local { model, .. } => {
+            let unknown = Identity {
+                kind: "local".into(),
+                model: model.clone(),
+                settings: String::new(),
+            };
+            return Ok(Box::new(Unasked {
+                identity: recorded.map_or(unknown, |r| r.identity.clone()),
+                capabilities: Capabilities {
+                    scores: recorded.is_none_or(|r| r.scores),
+                    embeddings: recorded.is_none_or(|r| r.embeddings),
+                    concurrency: 1,
+                },
+            }));
+        }
+    }
+    open(&keyless)
+}
 
 /// Opens an endpoint.
 ///
 /// # Errors
 /// [`EndpointError`] that says what is missing: a key, a model file, the feature `local`.
 pub fn open(config: &EndpointConfig) -> Result<Box<dyn Endpoint>, EndpointError> {
+    open_with(config, None)
+}
+
+/// The same with so many requests in flight at most, in place of what the config says. An embedded
+/// model keeps its own batch.
+pub(super) fn open_with(
+    config: &EndpointConfig,
+    flying: Option<usize>,
+) -> Result<Box<dyn Endpoint>, EndpointError> {
     match config {
         EndpointConfig::Openai {
             base_url,
@@ -26,7 +115,7 @@ pub fn open(config: &EndpointConfig) -> Result<Box<dyn Endpoint>, EndpointError>
             model: model.clone(),
             key_env: key_env.clone(),
             timeout: Duration::from_secs(*timeout_seconds),
-            concurrency: *concurrency,
+            concurrency: flying.unwrap_or(*concurrency),
             requests_per_minute: *requests_per_minute,
             tokens_per_minute: *tokens_per_minute,
             json_schema: true,
@@ -38,7 +127,13 @@ pub fn open(config: &EndpointConfig) -> Result<Box<dyn Endpoint>, EndpointError>
             context,
             batch,
         } => open_local(model, *threads, *context, *batch),
-        EndpointConfig::Simulated(config) => Ok(Box::new(SimulatedEndpoint::new(config.clone()))),
+        EndpointConfig::Simulated(config) => {
+            let endpoint = SimulatedEndpoint::new(config.clone());
+            Ok(Box::new(match flying {
+                Some(n) => endpoint.with_concurrency(n),
+                None => endpoint,
+            }))
+        }
     }
 }
 
@@ -50,7 +145,7 @@ fn open_local(
     batch: usize,
 ) -> Result<Box<dyn Endpoint>, EndpointError> {
     use crate::endpoint::local::{LocalConfig, LocalEndpoint};
-    use crate::endpoint::{ErrorClass, Usage, model_file};
+    use crate::endpoint::model_file;
     let path = model_file::find(model).map_err(|e| EndpointError {
         class: ErrorClass::Stop,
         cause: "no-model-file".into(),
@@ -76,7 +171,6 @@ fn open_local(
     _context: u32,
     _batch: usize,
 ) -> Result<Box<dyn Endpoint>, EndpointError> {
-    use crate::endpoint::{ErrorClass, Usage};
     Err(EndpointError {
         class: ErrorClass::Stop,
         cause: "no-local".into(),

@@ -64,6 +64,14 @@ impl Plan {
     /// # Errors
     /// [`PlanError`] naming the file and what to change.
     pub fn load(path: &Path, overrides: &[String]) -> Result<Self, PlanError> {
+        Self::load_from(path, path.parent().unwrap_or(Path::new(".")), overrides)
+    }
+
+    /// The same with relative paths taken from another folder than the file's own.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn load_from(path: &Path, base: &Path, overrides: &[String]) -> Result<Self, PlanError> {
         let config = Config::load(path, overrides)?;
         let invalid = |what: String| {
             PlanError::Config(ConfigError::Invalid {
@@ -71,7 +79,6 @@ impl Plan {
                 what,
             })
         };
-        let base = path.parent().unwrap_or(Path::new("."));
         let folder = base.join(&config.task.folder);
         let task = load_task(&folder, config.task.reading.as_deref())?;
         let start = load_seed(&task, &folder.join(&config.task.start))?;

@@ -1,24 +1,21 @@
-//! A run: one plan executed in one folder. Writes `config.toml`, `events.jsonl`, `attempts.jsonl`
-//! while it goes, and `verdicts.jsonl`, `best/` and `summary.json` at its end.
+//! A run: one plan executed in one folder. Writes `config.toml`, `origin.toml`, `events.jsonl` and
+//! `attempts.jsonl` while it goes, and `verdicts.jsonl`, `best/` and `summary.json` at its end.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
-use serde::Serialize;
-
-use super::config::{BudgetConfig, Config};
+use super::execute::execute;
+use super::finish::{self, Done};
+use super::folder::{self, Origin, Ready};
 use super::plan::Plan;
-use super::summary::{self, Summary, Versions};
-use crate::data::{Item, Split};
+use super::spending;
+use super::summary::Summary;
 use crate::endpoint::{Endpoint, EndpointError};
-use crate::judge::{Judge, Reading, Verdict};
 use crate::ledger::{
-    Access, Caps, EventLog, Halt, Ledger, LedgerError, LedgerOptions, Money, PriceTable, Prices,
-    RetryPolicy, RunLock, Spent,
+    Access, EventLog, Halt, Ledger, LedgerError, LedgerOptions, RetryPolicy, Spent,
 };
-use crate::optimize::{self, Bench, Event, Pool, StopReason, Streams, TuneError};
-use crate::prompt::Version;
+use crate::optimize::{Event, TuneError};
 use crate::registry;
 
 /// How a plan is executed.
@@ -30,6 +27,14 @@ pub struct RunOptions {
     pub resume: bool,
     /// The response cache; `None` keeps no answers between runs.
     pub cache: Option<PathBuf>,
+    /// The folder that the config's relative paths are relative to; kept for a replay.
+    pub base: PathBuf,
+    /// Make no call: answer from the run's own ledger and the cache alone.
+    pub offline: bool,
+    /// Requests in flight at most, in place of what the config says. Changes no result.
+    pub concurrency: Option<usize>,
+    /// How long an endpoint may be unreachable; absent: [`RetryPolicy::default`]'s.
+    pub patience: Option<Duration>,
 }
 
 /// What the user is shown while a run goes on.
@@ -94,400 +99,122 @@ pub async fn tune(
     let dir = options
         .out
         .clone()
-        .unwrap_or_else(|| default_folder(&plan.config));
-    if let Some(summary) = prepare(plan, options, &dir)? {
-        return Ok((dir, summary, true));
+        .unwrap_or_else(|| folder::default_folder(&plan.config));
+    if let Some(summary) = folder::finished(plan, options, &dir)? {
+        return Ok((dir, *summary, true));
     }
-    let judge = super::open_endpoint(&plan.config.judge)?;
-    let writer = plan
-        .config
-        .writer
-        .as_ref()
-        .map(super::open_endpoint)
-        .transpose()?;
-    let _lock = RunLock::acquire(&dir)?;
+    // Before the folder is made: a missing key leaves none behind.
+    let (judge, writer) = endpoints(plan, options, &dir)?;
+    let lock = match folder::claim(plan, options, &dir)? {
+        Ready::Finished(summary) => return Ok((dir, *summary, true)),
+        Ready::Mine(lock) => lock,
+    };
+    Origin::keep(&dir, &options.base, judge.as_ref(), writer.as_deref())?;
     show(Progress::Folder(&dir));
-    let retries = RetryPolicy::default();
+    let mut retries = RetryPolicy::default();
+    retries.patience = options.patience.unwrap_or(retries.patience);
     let ledger = Ledger::open(LedgerOptions {
         dir: Some(dir.clone()),
         cache: options.cache.clone(),
-        caps: caps(&plan.config.budget),
-        prices: prices(&plan.config.budget),
+        caps: spending::caps(&plan.config.budget),
+        prices: spending::prices(&plan.config.budget),
         retries,
-        offline: false,
+        offline: options.offline,
+        read_only: false,
     })?;
     let events = EventLog::open(&dir.join("events.jsonl"), Access::Append)?;
-    for note in ledger.notes() {
-        show(Progress::Note(&note));
+    if let Some(torn) = events.torn() {
+        show(Progress::Note(&torn.to_string()));
     }
+    let events = Mutex::new(events);
+    let journal = |event: &Event| -> Result<(), Halt> {
+        // A poisoned lock means that another emit panicked; the log itself is still whole.
+        let mut events = events.lock().unwrap_or_else(PoisonError::into_inner);
+        events.emit(event).map_err(Halt::from)?;
+        show(Progress::Event(event));
+        Ok(())
+    };
+    let reading_test = || show(Progress::Test);
     let work = execute(
         plan,
         &ledger,
         judge.as_ref(),
         writer.as_deref(),
-        events,
-        show,
+        &journal,
+        &reading_test,
     );
-    tokio::pin!(work);
+    let done = watch(work, &ledger, show).await?;
+    finish::write(&dir, plan, &done)?;
+    drop(lock);
+    Ok((dir, done.summary, false))
+}
+
+type Opened = (Box<dyn Endpoint>, Option<Box<dyn Endpoint>>);
+
+/// The judge and the writer; stand-ins that are never asked where the run is offline.
+fn endpoints(plan: &Plan, options: &RunOptions, dir: &Path) -> Result<Opened, RunError> {
+    let (judge, writer) = (&plan.config.judge, plan.config.writer.as_ref());
+    if options.offline {
+        let origin = Origin::read(dir)?;
+        return Ok(super::endpoints::unasked(judge, writer, origin.as_ref())?);
+    }
+    let open = |config| super::endpoints::open_with(config, options.concurrency);
+    Ok((open(judge)?, writer.map(open).transpose()?))
+}
+
+/// Waits for a run, shows what it spends and what the ledger has to say, and ends it cleanly when
+/// the user or the machine asks for that.
+async fn watch(
+    work: impl Future<Output = Result<Done, TuneError>>,
+    ledger: &Ledger,
+    show: &(dyn Fn(Progress<'_>) + Sync),
+) -> Result<Done, TuneError> {
+    let mut told = 0;
+    let mut tell = || {
+        let notes = ledger.notes();
+        for note in notes.iter().skip(told) {
+            show(Progress::Note(note));
+        }
+        told = notes.len();
+    };
+    tell();
+    let ended = asked_to_end();
+    tokio::pin!(work, ended);
     let mut spent = ledger.progress();
-    let summary = loop {
+    let mut interrupted = false;
+    loop {
         tokio::select! {
-            done = &mut work => break done?,
-            changed = spent.changed() => if changed.is_ok() { show(Progress::Spent(&spent.borrow_and_update().clone())) },
-            _ = tokio::signal::ctrl_c() => {
+            done = &mut work => {
+                tell();
+                return done;
+            }
+            changed = spent.changed() => if changed.is_ok() {
+                tell();
+                let spent = *spent.borrow_and_update();
+                show(Progress::Spent(&spent));
+            },
+            () = &mut ended, if !interrupted => {
+                interrupted = true;
                 show(Progress::Note("interrupted: waiting for the calls in flight"));
                 ledger.interrupt();
             }
         }
-    };
-    finish(&dir, plan, &summary)?;
-    Ok((dir, summary.summary, false))
-}
-
-/// Looks at what the folder holds and makes it ready; a finished run's summary is returned.
-fn prepare(plan: &Plan, options: &RunOptions, dir: &Path) -> Result<Option<Summary>, RunError> {
-    let config = dir.join("config.toml");
-    let resolved = plan.config.resolved();
-    match std::fs::read_to_string(&config) {
-        Ok(found) if found != resolved => return Err(RunError::Other(dir.to_owned())),
-        Ok(_) => {
-            let path = dir.join("summary.json");
-            if let Ok(text) = std::fs::read_to_string(&path) {
-                let read = serde_json::from_str(&text).map_err(|e| RunError::Io {
-                    path,
-                    source: e.into(),
-                })?;
-                return Ok(Some(read));
-            }
-            if !options.resume {
-                return Err(RunError::Unfinished(dir.to_owned()));
-            }
-        }
-        Err(_) if options.resume => return Err(RunError::Nothing(dir.to_owned())),
-        Err(_) => {
-            std::fs::create_dir_all(dir).map_err(|source| RunError::Io {
-                path: dir.to_owned(),
-                source,
-            })?;
-            write(&config, resolved.as_bytes())?;
-        }
     }
-    Ok(None)
 }
 
-/// What a run leaves to be written at its end.
-struct Done {
-    summary: Summary,
-    best: Version,
-    lineage: registry::Lineage,
-    verdicts: Vec<VerdictLine>,
-}
-
-/// One line of `verdicts.jsonl`.
-#[derive(Serialize)]
-struct VerdictLine {
-    version: String,
-    split: Split,
-    item: String,
-    locale: String,
-    criterion: String,
-    /// Label name after calibration; absent when the verdict failed.
-    label: Option<String>,
-    /// Label probabilities after calibration, where the endpoint gives any.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    probs: Option<Vec<f64>>,
-    /// Votes by label, in the order of the task's labels.
-    votes: Vec<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    failure: Option<String>,
-}
-
-async fn execute(
-    plan: &Plan,
-    ledger: &Ledger,
-    endpoint: &dyn Endpoint,
-    writer: Option<&dyn Endpoint>,
-    events: EventLog,
-    show: &(dyn Fn(Progress<'_>) + Sync),
-) -> Result<Done, TuneError> {
-    let events = Mutex::new(events);
-    let journal = |event: &Event| -> Result<(), Halt> {
-        // A poisoned lock means that another emit panicked; the log itself is still whole.
-        events
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
-            .emit(event)
-            .map_err(Halt::from)?;
-        show(Progress::Event(event));
-        Ok(())
-    };
-    let seed = plan.start.clone();
-    journal(&Event::Started {
-        config: plan.config.digest(),
-        data: plan.data_digest.clone(),
-        items: [plan.tune.len(), plan.validation.len(), plan.test.len()],
-        seed: seed.short(),
-    })?;
-    // The chosen version is read on test beside the seed; the calls for both are held back.
-    let hold = 2 * plan.calls_for(&plan.test, &seed);
-    let judge = Judge {
-        task: &plan.task,
-        endpoint,
-        ledger,
-        fence: &plan.fence,
-        seed: Some(plan.config.seed),
-        hold_back: hold,
-    };
-    let bench = Bench {
-        judge,
-        writer,
-        items: &plan.items,
-        tune: &plan.tune,
-        validation: &plan.validation,
-        search: &plan.config.search,
-        stop: &plan.config.stop,
-        streams: Streams::new(plan.config.seed),
-        journal: &journal,
-    };
-    let (pool, reason) = optimize::tune(&bench, seed).await?;
-    show(Progress::Test);
-    let judge = Judge {
-        hold_back: 0,
-        ..bench.judge
-    };
-    let best = pool.best().clone();
-    let test: Vec<&Item> = plan.test.iter().map(|&i| &plan.items[i]).collect();
-    let mut arms: Vec<(Version, BTreeMap<usize, Verdict>)> = Vec::new();
-    for candidate in [&pool.candidates[0], &best] {
-        let verdicts = judge
-            .verdicts(&candidate.version, &test)
-            .await
-            .map_err(TuneError::from)?;
-        let mut all = candidate.verdicts.clone();
-        all.extend(
-            plan.test
-                .iter()
-                .copied()
-                .zip(verdicts)
-                .filter(|(_, v)| !v.readings.contains(&Reading::Unpaid)),
-        );
-        arms.push((candidate.version.clone(), all));
-    }
-    // The seed is read as its author wrote it: without a calibration that the run fitted.
-    arms[0].0 = plan.start.clone();
-    let done = summarise(plan, ledger, endpoint, &pool, reason, &arms);
-    if let Some((a, b)) = done
-        .summary
-        .splits
-        .get("test")
-        .and_then(|t| Some((t.seed.as_ref()?, t.best.as_ref()?)))
+/// Ctrl-C, or the SIGTERM that schedulers send before they kill.
+async fn asked_to_end() {
+    #[cfg(unix)]
+    if let Ok(mut term) = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())
     {
-        journal(&Event::TestRead {
-            n: b.overall.n,
-            seed: a.overall.disagreement,
-            best: b.overall.disagreement,
-        })?;
-    }
-    Ok(done)
-}
-
-fn summarise(
-    plan: &Plan,
-    ledger: &Ledger,
-    endpoint: &dyn Endpoint,
-    pool: &Pool,
-    stop: StopReason,
-    arms: &[(Version, BTreeMap<usize, Verdict>)],
-) -> Done {
-    let measure = plan.config.search.measure;
-    let mut splits = BTreeMap::new();
-    let mut verdicts = Vec::new();
-    let mut on_test = Vec::new();
-    for (split, indices) in [
-        (Split::Tune, &plan.tune),
-        (Split::Validation, &plan.validation),
-        (Split::Test, &plan.test),
-    ] {
-        let mut both = Vec::new();
-        for (version, of) in arms {
-            let distances =
-                summary::distances(&plan.task, version, &plan.items, indices, of, measure);
-            both.push(summary::arm(&plan.items, indices, of, &distances));
-            if split == Split::Test {
-                on_test.push(distances);
-            }
+        tokio::select! {
+            _ = tokio::signal::ctrl_c() => {}
+            _ = term.recv() => {}
         }
-        let best = both.pop().flatten();
-        splits.insert(
-            split.as_str().to_owned(),
-            summary::SplitFigures {
-                seed: both.pop().flatten(),
-                best,
-                people: summary::ceiling(&plan.task, &plan.items, indices, measure),
-            },
-        );
-        let mut written = std::collections::BTreeSet::new();
-        for (version, of) in arms {
-            if written.insert(version.digest()) {
-                verdicts.extend(lines(plan, split, indices, version, of));
-            }
-        }
+        return;
     }
-    let gain = summary::gain(&plan.items, &on_test[0], &on_test[1], plan.config.seed);
-    let mut notes = Vec::new();
-    if pool.exhausted && pool.candidates.len() == 1 {
-        notes.push("the budget ended before any edit could be tested".to_owned());
+    if tokio::signal::ctrl_c().await.is_err() {
+        // No signal can be heard, so none ends the run.
+        std::future::pending::<()>().await;
     }
-    if let Some(e) = ledger.exhausted() {
-        notes.push(format!("a cap ended the spending: {e}"));
-    }
-    let best = pool.best();
-    let summary = Summary {
-        format: 1,
-        name: plan.config.name.clone(),
-        config_digest: plan.config.digest(),
-        data_digest: plan.data_digest.clone(),
-        seed: plan.config.seed,
-        task: plan
-            .task
-            .reading
-            .as_ref()
-            .map_or(plan.task.name.clone(), |r| {
-                format!("{} ({r})", plan.task.name)
-            }),
-        measure,
-        judge: endpoint.identity().clone(),
-        versions: Versions {
-            seed: plan.start.digest(),
-            best: best.version.digest(),
-        },
-        splits,
-        gain,
-        stop,
-        looks: pool.looks.clone(),
-        steps: pool.step,
-        spent: ledger.spent(),
-        notes,
-    };
-    let lineage = registry::Lineage {
-        parents: best
-            .parent
-            .map(|p| pool.candidates[p].version.digest())
-            .into_iter()
-            .collect(),
-        edit: best.edit.clone(),
-        card: best.card.clone(),
-        run: format!("{}-{}", plan.config.name, plan.config.digest()),
-    };
-    Done {
-        summary,
-        best: best.version.clone(),
-        lineage,
-        verdicts,
-    }
-}
-
-fn lines(
-    plan: &Plan,
-    split: Split,
-    indices: &[usize],
-    version: &Version,
-    of: &BTreeMap<usize, Verdict>,
-) -> Vec<VerdictLine> {
-    let mut out = Vec::new();
-    for &i in indices {
-        let (item, Some(verdict)) = (&plan.items[i], of.get(&i)) else {
-            continue;
-        };
-        for (c, criterion) in plan.task.criteria.iter().enumerate() {
-            let Some(decision) = verdict.readings[c].decide(&plan.task, version, c, &item.locale)
-            else {
-                continue;
-            };
-            let failure = match &verdict.readings[c] {
-                Reading::Failed(f) => Some(f.message.clone()),
-                _ => None,
-            };
-            out.push(VerdictLine {
-                version: version.short(),
-                split,
-                item: item.id.clone(),
-                locale: item.locale.to_string(),
-                criterion: criterion.name.clone(),
-                label: decision.label.map(|l| criterion.labels[l].name.clone()),
-                probs: decision
-                    .probs
-                    .map(|p| p.iter().map(|x| (x * 1e6).round() / 1e6).collect()),
-                votes: item.votes[c].counts.clone(),
-                failure,
-            });
-        }
-    }
-    out
-}
-
-/// Writes what stands at the end; `summary.json` last, because it says that the run is finished.
-fn finish(dir: &Path, plan: &Plan, done: &Done) -> Result<(), RunError> {
-    let mut text = String::new();
-    for line in &done.verdicts {
-        text += &serde_json::to_string(line).map_err(|e| RunError::Io {
-            path: dir.join("verdicts.jsonl"),
-            source: e.into(),
-        })?;
-        text.push('\n');
-    }
-    write(&dir.join("verdicts.jsonl"), text.as_bytes())?;
-    registry::write_version(&dir.join("best"), &plan.task, &done.best, &done.lineage)?;
-    let path = dir.join("summary.json");
-    let json = serde_json::to_string_pretty(&done.summary).map_err(|e| RunError::Io {
-        path: path.clone(),
-        source: e.into(),
-    })?;
-    write(&path, (json + "\n").as_bytes())
-}
-
-/// Writes a file whole or not at all.
-fn write(path: &Path, bytes: &[u8]) -> Result<(), RunError> {
-    let error = |source| RunError::Io {
-        path: path.to_owned(),
-        source,
-    };
-    let part = path.with_extension("part");
-    std::fs::write(&part, bytes).map_err(error)?;
-    std::fs::rename(&part, path).map_err(error)
-}
-
-fn caps(budget: &BudgetConfig) -> Caps {
-    Caps {
-        calls: budget.calls,
-        prompt_tokens: budget.prompt_tokens,
-        completion_tokens: budget.completion_tokens,
-        money: budget.money.map(micro),
-    }
-}
-
-fn prices(budget: &BudgetConfig) -> PriceTable {
-    let models = budget.prices.iter().map(|(model, [prompt, completion])| {
-        (
-            model.clone(),
-            Prices {
-                prompt_per_million: micro(*prompt),
-                completion_per_million: micro(*completion),
-            },
-        )
-    });
-    PriceTable {
-        models: models.collect(),
-        otherwise: None,
-    }
-}
-
-/// Money in millionths, so that sums are exact. A cap is rounded down: it may never be passed.
-fn micro(amount: f64) -> Money {
-    Money((amount.max(0.0) * 1e6).floor() as u64)
-}
-
-/// The folder that a config runs in by default.
-fn default_folder(config: &Config) -> PathBuf {
-    PathBuf::from("runs").join(format!("{}-{}", config.name, config.digest()))
 }

@@ -14,7 +14,7 @@ use std::collections::hash_map::Entry;
 
 use crate::data::Item;
 use crate::endpoint::{Endpoint, Finish, PromptText, Request, Response, Style, Want};
-use crate::ledger::{Answer, Halt, Ledger};
+use crate::ledger::{Amount, Answer, Halt, Ledger};
 use crate::prompt::{AnswerFormat, Fence, RenderError, Renderer, Version};
 use crate::task::Task;
 
@@ -33,9 +33,18 @@ pub struct Judge<'a> {
     pub fence: &'a Fence,
     /// Sampling seed to send; `None` sends none.
     pub seed: Option<u64>,
-    /// Calls that must be left over, for the reading of `test`.
+    /// Calls that must be left over, for the reading of `test`; the loop asks no writer with them.
     pub hold_back: u64,
+    /// What must be left in the ledger while a version is judged, because it may be the one that
+    /// is read on `test`; `None` leaves the ledger as it is.
+    pub reserve: Option<&'a Reserve<'a>>,
 }
+
+/// From a version to what must be held back for reading `test`.
+pub type Reserve<'a> = dyn Fn(&Version) -> Result<Amount, RenderError> + Sync + 'a;
+
+/// A request with the row of its item and the criterion that it asks for; none asks for all.
+type Asked = (usize, Option<usize>, Request);
 
 /// Why judging stopped.
 #[derive(Debug, thiserror::Error)]
@@ -59,6 +68,62 @@ impl Judge<'_> {
         version: &Version,
         items: &[&Item],
     ) -> Result<Vec<Verdict>, JudgeError> {
+        let requests = self.asked(version, items)?;
+        let plain: Vec<Request> = requests.iter().map(|r| r.2.clone()).collect();
+        let answers = self.ask(version, &plain).await?;
+        let mut out = vec![
+            Verdict {
+                readings: vec![Reading::Unpaid; self.task.criteria.len()]
+            };
+            items.len()
+        ];
+        for ((row, criterion, _), answer) in requests.iter().zip(answers) {
+            match criterion {
+                Some(c) => out[*row].readings[*c] = self.read_one(version, *c, &answer),
+                None => out[*row].readings = self.read_all(version, &answer),
+            }
+        }
+        Ok(out)
+    }
+
+    /// What judging these items sends, in its order.
+    ///
+    /// # Errors
+    /// A version that does not render.
+    pub fn requests(
+        &self,
+        version: &Version,
+        items: &[&Item],
+    ) -> Result<Vec<Request>, RenderError> {
+        let asked = self.asked(version, items)?;
+        Ok(asked.into_iter().map(|(_, _, request)| request).collect())
+    }
+
+    /// Asks with what the reading of `test` takes held back; where that depends on how many tokens
+    /// calls really use, a few requests go first and tell.
+    async fn ask(
+        &self,
+        version: &Version,
+        requests: &[Request],
+    ) -> Result<Vec<Answer>, JudgeError> {
+        let hold = || -> Result<(), RenderError> {
+            if let Some(reserve) = self.reserve {
+                self.ledger.hold_back(reserve(version)?);
+            }
+            Ok(())
+        };
+        hold()?;
+        let probe = self.ledger.probe(self.endpoint, requests.len());
+        let mut answers = Vec::with_capacity(requests.len());
+        if probe > 0 {
+            answers = self.ledger.ask(self.endpoint, &requests[..probe]).await?;
+            hold()?;
+        }
+        answers.extend(self.ledger.ask(self.endpoint, &requests[probe..]).await?);
+        Ok(answers)
+    }
+
+    fn asked(&self, version: &Version, items: &[&Item]) -> Result<Vec<Asked>, RenderError> {
         let renderer = Renderer::new(self.task, version, self.fence)?;
         let asked = self.parts(version);
         let mut requests = Vec::with_capacity(items.len() * asked.len());
@@ -95,40 +160,7 @@ impl Judge<'_> {
                 .cmp(&b.2.prompt.prefix)
                 .then(a.0.cmp(&b.0))
         });
-        let plain: Vec<Request> = requests.iter().map(|r| r.2.clone()).collect();
-        let affordable = self.affordable(&plain);
-        let mut answers = self.ledger.ask(self.endpoint, &plain[..affordable]).await?;
-        answers.resize(plain.len(), Answer::NoBudget);
-        let mut out = vec![
-            Verdict {
-                readings: vec![Reading::Unpaid; self.task.criteria.len()]
-            };
-            items.len()
-        ];
-        for ((row, criterion, _), answer) in requests.iter().zip(answers) {
-            match criterion {
-                Some(c) => out[*row].readings[*c] = self.read_one(version, *c, &answer),
-                None => out[*row].readings = self.read_all(version, &answer),
-            }
-        }
-        Ok(out)
-    }
-
-    /// How many of the requests, from the first on, can be asked without touching what is held back.
-    fn affordable(&self, requests: &[Request]) -> usize {
-        let Some(left) = self.ledger.remaining_calls() else {
-            return requests.len();
-        };
-        let mut left = left.saturating_sub(self.hold_back);
-        for (at, request) in requests.iter().enumerate() {
-            if !self.ledger.is_free(self.endpoint, request) {
-                if left == 0 {
-                    return at;
-                }
-                left -= 1;
-            }
-        }
-        requests.len()
+        Ok(requests)
     }
 
     /// Number of requests that one item takes with a version.

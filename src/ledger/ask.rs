@@ -19,7 +19,8 @@ use super::budget::{Amount, Exhausted, Reservation};
 use super::digest::{RequestDigest, request_digest};
 use super::error::LedgerError;
 use super::money::Prices;
-use super::{Answer, Halt, Ledger, NOT_IN_CACHE};
+use super::storable::storable;
+use super::{Answer, Books, Halt, Ledger, NOT_IN_CACHE};
 use crate::endpoint::{Endpoint, EndpointError, ErrorClass, Request, Response};
 
 /// A request on its way, with its place in the batch; no answer when the batch is being halted.
@@ -48,6 +49,8 @@ enum Booking {
     Alone(Seat),
     Wait,
     Answered(Answer),
+    /// It would have to be asked, and no call may be made.
+    Missing,
 }
 
 /// What follows an attempt.
@@ -129,7 +132,7 @@ impl<'a> Round<'a> {
         flying: &mut FuturesUnordered<Flight<'s>>,
         answers: &mut [Option<Answer>],
     ) {
-        match self.known(&digest) {
+        match self.known(&digest, &requests[at]) {
             Ok(None) => {}
             Ok(answer) => {
                 answers[at] = answer;
@@ -157,6 +160,7 @@ impl<'a> Round<'a> {
                         answers[at] = Some(answer);
                         return;
                     }
+                    Booking::Missing => return self.stop(Halt::Stop(not_in_cache(&digest))),
                     Booking::Wait => {}
                 }
             }
@@ -167,7 +171,11 @@ impl<'a> Round<'a> {
     }
 
     /// The answer that this run or the cache has, after charging what the run had paid for it.
-    fn known(&self, digest: &RequestDigest) -> Result<Option<Answer>, LedgerError> {
+    fn known(
+        &self,
+        digest: &RequestDigest,
+        request: &Request,
+    ) -> Result<Option<Answer>, LedgerError> {
         let mut books = self.ledger.books();
         let uncharged = books.attempts.take_uncharged(digest);
         for usage in &uncharged {
@@ -177,10 +185,11 @@ impl<'a> Round<'a> {
         let done = record.is_some_and(|r| r.done || r.failures >= self.max_tries());
         if done && let Some(outcome) = books.attempts.last(digest)? {
             return Ok(Some(match outcome {
-                Outcome::Answer(response) => {
+                Outcome::Answer(response) | Outcome::Cached(response) => {
                     if uncharged.is_empty() {
                         books.budget.count_cached();
                     }
+                    self.measure(&mut books, request, &response);
                     Answer::Got(response)
                 }
                 Outcome::Error { error, .. } => Answer::Failed(error),
@@ -193,11 +202,17 @@ impl<'a> Round<'a> {
             Ok(None) => Ok(None),
             Ok(Some(response)) => {
                 books.budget.count_cached();
+                self.measure(&mut books, request, &response);
+                if books.attempts.keeps_cached() {
+                    // From here on the run needs the cache no more: it resumes and replays alone.
+                    let outcome = Outcome::Cached(response.clone());
+                    self.log(&mut books, digest, Timestamp::now(), 0, outcome)?;
+                }
                 Ok(Some(Answer::Got(response)))
             }
             Err(damaged @ LedgerError::BadRow { .. }) => {
                 books.note(format!("{damaged}; it is asked again"));
-                if !self.ledger.offline {
+                if !self.ledger.read_only {
                     cache.forget(digest)?;
                 }
                 Ok(None)
@@ -208,7 +223,7 @@ impl<'a> Round<'a> {
 
     fn book(&self, digest: RequestDigest, request: &Request, alone: bool) -> Booking {
         let mut books = self.ledger.books();
-        if books.exhausted.is_some() {
+        if books.exhausted.is_some() || books.held_up.is_some() {
             return Booking::Answered(Answer::NoBudget);
         }
         let failures = books
@@ -217,13 +232,13 @@ impl<'a> Round<'a> {
             .map_or(0, |record| record.failures);
         let bound = Amount::of_call(self.endpoint.bound(request), &self.prices);
         if self.ledger.offline {
-            return Booking::Answered(match books.budget.reserve(bound) {
+            return match books.budget.reserve(bound) {
                 Ok(reserved) => {
                     books.budget.release(reserved);
-                    Answer::Failed(not_in_cache(&digest))
+                    Booking::Missing
                 }
-                Err(why) => no_budget(&mut books.exhausted, why),
-            });
+                Err(why) => Booking::Answered(no_budget(&mut books, why)),
+            };
         }
         let tries = self.max_tries().saturating_sub(failures).max(1);
         if let Ok(reserved) = books.budget.reserve(bound.times(u64::from(tries))) {
@@ -242,7 +257,7 @@ impl<'a> Round<'a> {
                 bound,
                 reserved,
             }),
-            Err(why) => Booking::Answered(no_budget(&mut books.exhausted, why)),
+            Err(why) => Booking::Answered(no_budget(&mut books, why)),
         }
     }
 
@@ -265,7 +280,7 @@ impl<'a> Round<'a> {
                         let spent = std::mem::replace(&mut seat.reserved, reserved);
                         books.budget.release(spent);
                     }
-                    Err(why) => break Some(no_budget(&mut books.exhausted, why)),
+                    Err(why) => break Some(no_budget(&mut books, why)),
                 }
             }
             match self.attempt(request, &mut seat, &mut unreachable).await {
@@ -292,35 +307,36 @@ impl<'a> Round<'a> {
         seat: &mut Seat,
         unreachable: &mut u32,
     ) -> Result<Next, LedgerError> {
-        let identity = self.endpoint.identity();
         let (started, clock) = (Timestamp::now(), Instant::now());
         let result = self.endpoint.answer(request).await.and_then(storable);
         let millis = u64::try_from(clock.elapsed().as_millis()).unwrap_or(u64::MAX);
 
         let mut books = self.ledger.books();
-        let (number, failures) = books
+        let failures = books
             .attempts
             .record(&seat.digest)
-            .map_or((1, 0), |r| (r.lines + 1, r.failures));
+            .map_or(0, |record| record.failures);
         let next = self.next(&seat.digest, &result, failures, unreachable);
         let outcome = match result {
             Ok(response) => Outcome::Answer(response),
+            Err(error) if error.cause == UNREACHABLE && matches!(next, Next::Again(_)) => {
+                books.note(format!(
+                    "{}; trying again for up to {} s",
+                    error.message,
+                    self.ledger.retries.patience.as_secs()
+                ));
+                Outcome::Error { error, last: false }
+            }
             Err(error) => Outcome::Error {
                 error,
                 last: matches!(next, Next::Done(_)),
             },
         };
-        let attempt = Attempt {
-            seq: 0,
-            digest: seat.digest,
-            endpoint: format!("{}:{}", identity.kind, identity.model),
-            number,
-            started: started.to_string(),
-            millis,
-            outcome,
-        };
-        let charged = attempt.outcome.charged();
-        books.attempts.append(attempt)?;
+        let charged = outcome.charged();
+        if let Outcome::Answer(response) = &outcome {
+            self.measure(&mut books, request, response);
+        }
+        self.log(&mut books, &seat.digest, started, millis, outcome)?;
         if let Some(usage) = charged {
             let actual = Amount::of_call(usage, &self.prices);
             books.budget.settle(&mut seat.reserved, seat.bound, actual);
@@ -330,7 +346,7 @@ impl<'a> Round<'a> {
                 books.note(format!(
                     "model `{}` reports more tokens than the upper bound reserved for a call; \
                      token and money caps may be passed by the difference",
-                    identity.model
+                    self.endpoint.identity().model
                 ));
             }
         }
@@ -342,12 +358,40 @@ impl<'a> Round<'a> {
         Ok(next)
     }
 
+    /// Adds a line to the log.
+    fn log(
+        &self,
+        books: &mut Books,
+        digest: &RequestDigest,
+        started: Timestamp,
+        millis: u64,
+        outcome: Outcome,
+    ) -> Result<(), LedgerError> {
+        let identity = self.endpoint.identity();
+        let lines = books.attempts.record(digest).map_or(0, |r| r.lines);
+        books.attempts.append(Attempt {
+            seq: 0,
+            digest: *digest,
+            endpoint: format!("{}:{}", identity.kind, identity.model),
+            number: lines + 1,
+            started: started.to_string(),
+            millis,
+            outcome,
+        })
+    }
+
+    fn measure(&self, books: &mut Books, request: &Request, response: &Response) {
+        let bound = self.endpoint.bound(request);
+        let identity = self.endpoint.identity();
+        books.measured.see(identity, response.usage, bound);
+    }
+
     /// The answer is safe in the log, and the next opening brings it into the cache.
     fn keep(&self, digest: &RequestDigest, response: &Response) {
         let Some(cache) = &self.ledger.cache else {
             return;
         };
-        if let Err(error) = cache.put(digest, &self.endpoint.identity().model, response) {
+        if let Err(error) = cache.put(digest, &self.endpoint.identity().into(), response) {
             self.ledger.books().note(error.to_string());
         }
     }
@@ -418,52 +462,24 @@ impl<'a> Round<'a> {
     }
 }
 
-fn no_budget(exhausted: &mut Option<Exhausted>, why: Exhausted) -> Answer {
-    exhausted.get_or_insert(why);
+fn no_budget(books: &mut Books, why: Exhausted) -> Answer {
+    let place = match books.budget.holds_back() {
+        true => &mut books.held_up,
+        false => &mut books.exhausted,
+    };
+    place.get_or_insert(why);
     Answer::NoBudget
 }
 
 fn not_in_cache(digest: &RequestDigest) -> EndpointError {
     EndpointError {
-        class: ErrorClass::GiveUp,
+        class: ErrorClass::Stop,
         cause: NOT_IN_CACHE.to_owned(),
-        message: format!("no recorded answer to request {digest}, and no call may be made offline"),
+        message: format!(
+            "neither the run nor the cache has an answer to request {digest}, and no call may be \
+             made offline"
+        ),
         retry_after_ms: None,
         usage: Default::default(),
-    }
-}
-
-/// JSON has no infinities: log(0) becomes the lowest number, whose exponential is 0 as well, so
-/// that an answer is the same when it is read back. Anything else that is no number is refused.
-fn storable(mut response: Response) -> Result<Response, EndpointError> {
-    let pairs = response
-        .top_logprobs
-        .iter_mut()
-        .flatten()
-        .map(|(_, logprob)| logprob);
-    for value in response.scores.iter_mut().chain(pairs) {
-        if *value == f64::NEG_INFINITY {
-            *value = f64::MIN;
-        }
-        if !value.is_finite() {
-            return Err(not_a_number(&response));
-        }
-    }
-    if response.embedding.iter().all(|value| value.is_finite()) {
-        Ok(response)
-    } else {
-        Err(not_a_number(&response))
-    }
-}
-
-fn not_a_number(response: &Response) -> EndpointError {
-    EndpointError {
-        class: ErrorClass::GiveUp,
-        cause: "not-a-number".to_owned(),
-        message: "the endpoint answered with a log probability or an embedding that is not a \
-                  finite number; the request is given up"
-            .to_owned(),
-        retry_after_ms: None,
-        usage: response.usage,
     }
 }

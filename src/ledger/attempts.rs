@@ -1,4 +1,5 @@
-//! The log of every attempt as it arrived: the source of truth for what a run has paid for.
+//! The log of every attempt as it arrived, and of every answer that came from the cache: the source
+//! of truth for what a run has paid for, from which alone it can be replayed.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -36,12 +37,15 @@ pub struct Attempt {
     pub outcome: Outcome,
 }
 
-/// How an attempt ended: `{"answer": …}` or `{"error": …, "final": …}`.
+/// How an attempt ended: `{"answer": …}` or `{"error": …, "final": …}`; or `{"cached": …}`, an answer
+/// that was there already.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(try_from = "OutcomeLine")]
 pub enum Outcome {
     /// A whole answer.
     Answer(Response),
+    /// A whole answer from the cache: no call was made.
+    Cached(Response),
     /// A failure.
     Error {
         /// What went wrong.
@@ -55,6 +59,7 @@ pub enum Outcome {
 #[serde(deny_unknown_fields)]
 struct OutcomeLine {
     answer: Option<Response>,
+    cached: Option<Response>,
     error: Option<EndpointError>,
     #[serde(rename = "final")]
     last: Option<bool>,
@@ -64,10 +69,11 @@ impl TryFrom<OutcomeLine> for Outcome {
     type Error = &'static str;
 
     fn try_from(line: OutcomeLine) -> Result<Self, &'static str> {
-        match (line.answer, line.error, line.last) {
-            (Some(answer), None, None) => Ok(Self::Answer(answer)),
-            (None, Some(error), Some(last)) => Ok(Self::Error { error, last }),
-            _ => Err("an outcome is an `answer`, or an `error` with `final`"),
+        match (line.answer, line.cached, line.error, line.last) {
+            (Some(answer), None, None, None) => Ok(Self::Answer(answer)),
+            (None, Some(answer), None, None) => Ok(Self::Cached(answer)),
+            (None, None, Some(error), Some(last)) => Ok(Self::Error { error, last }),
+            _ => Err("an outcome is an `answer`, a `cached` one, or an `error` with `final`"),
         }
     }
 }
@@ -77,6 +83,7 @@ impl Serialize for Outcome {
         let mut map = serializer.serialize_map(None)?;
         match self {
             Self::Answer(answer) => map.serialize_entry("answer", answer)?,
+            Self::Cached(answer) => map.serialize_entry("cached", answer)?,
             Self::Error { error, last } => {
                 map.serialize_entry("error", error)?;
                 map.serialize_entry("final", last)?;
@@ -91,6 +98,7 @@ impl Outcome {
     pub fn charged(&self) -> Option<Usage> {
         match self {
             Self::Answer(response) => Some(response.usage),
+            Self::Cached(_) => None,
             Self::Error { error, .. } if error.cause == UNREACHABLE => None,
             Self::Error { error, .. } => Some(error.usage),
         }
@@ -201,7 +209,18 @@ impl AttemptLog {
         Ok(Some(attempt.outcome))
     }
 
-    /// Attempts so far, those of earlier processes included.
+    /// Whether cached answers are kept here too: in a file that can be written. A log in memory
+    /// is gone before the cache is.
+    pub fn keeps_cached(&self) -> bool {
+        self.log.is_writable_file()
+    }
+
+    /// Requests of which there is a line.
+    pub fn digests(&self) -> impl Iterator<Item = &RequestDigest> {
+        self.records.keys()
+    }
+
+    /// Lines so far, those of earlier processes included.
     pub fn lines(&self) -> u64 {
         self.log.lines()
     }
@@ -232,7 +251,7 @@ fn enter(
     if !record.done {
         record.last = span;
         record.done = match &attempt.outcome {
-            Outcome::Answer(_) => true,
+            Outcome::Answer(_) | Outcome::Cached(_) => true,
             Outcome::Error { last, .. } => *last,
         };
     }

@@ -66,12 +66,18 @@ impl Amount {
         self.by_field(Self::default(), |a, _| a.saturating_mul(n))
     }
 
-    fn plus(self, other: Self) -> Self {
+    /// Field by field; saturates.
+    pub fn plus(self, other: Self) -> Self {
         self.by_field(other, u64::saturating_add)
     }
 
-    fn minus(self, other: Self) -> Self {
+    pub(super) fn minus(self, other: Self) -> Self {
         self.by_field(other, u64::saturating_sub)
+    }
+
+    /// The larger of each field.
+    pub fn most(self, other: Self) -> Self {
+        self.by_field(other, u64::max)
     }
 
     fn by_field(self, other: Self, f: impl Fn(u64, u64) -> u64) -> Self {
@@ -109,6 +115,8 @@ pub struct Exhausted {
     pub used: u64,
     /// What the next call may need.
     pub needed: u64,
+    /// Set aside for the reading of `test`.
+    pub held: u64,
 }
 
 impl fmt::Display for Exhausted {
@@ -119,12 +127,15 @@ impl fmt::Display for Exhausted {
         };
         write!(
             f,
-            "the budget is used up: {} of {} {} are spent, and the next call may need {}",
+            "the budget is used up: {} of {} {} are spent, ",
             shown(self.used),
             shown(self.cap),
-            self.what,
-            shown(self.needed)
-        )
+            self.what
+        )?;
+        if self.held > 0 {
+            write!(f, "{} are held back for reading test, ", shown(self.held))?;
+        }
+        write!(f, "and the next call may need {}", shown(self.needed))
     }
 }
 
@@ -135,6 +146,7 @@ pub struct Budget {
     caps: Caps,
     spent: Spent,
     reserved: Amount,
+    held: Amount,
 }
 
 impl Budget {
@@ -149,39 +161,53 @@ impl Budget {
     /// Sets `bound` aside.
     ///
     /// # Errors
-    /// The first cap that spent, reserved and `bound` would pass; nothing is set aside then.
+    /// The first cap that spent, reserved, held back and `bound` would pass; nothing is set aside
+    /// then.
     pub fn reserve(&mut self, bound: Amount) -> Result<Reservation, Exhausted> {
         let taken = self.spent_amount().plus(self.reserved);
         let checks = [
-            ("calls", self.caps.calls, taken.calls, bound.calls),
+            (
+                "calls",
+                self.caps.calls,
+                taken.calls,
+                bound.calls,
+                self.held.calls,
+            ),
             (
                 "prompt tokens",
                 self.caps.prompt_tokens,
                 taken.prompt_tokens,
                 bound.prompt_tokens,
+                self.held.prompt_tokens,
             ),
             (
                 "completion tokens",
                 self.caps.completion_tokens,
                 taken.completion_tokens,
                 bound.completion_tokens,
+                self.held.completion_tokens,
             ),
             (
                 "money",
                 self.caps.money.map(|m| m.0),
                 taken.money.0,
                 bound.money.0,
+                self.held.money.0,
             ),
         ];
-        for (what, cap, used, needed) in checks {
+        for (what, cap, used, needed, held) in checks {
             if let Some(cap) = cap
-                && used.checked_add(needed).is_none_or(|sum| sum > cap)
+                && used
+                    .checked_add(needed)
+                    .and_then(|sum| sum.checked_add(held))
+                    .is_none_or(|sum| sum > cap)
             {
                 return Err(Exhausted {
                     what,
                     cap,
                     used,
                     needed,
+                    held,
                 });
             }
         }
@@ -211,6 +237,22 @@ impl Budget {
             money: spent.money,
             cached: self.spent.cached,
         };
+    }
+
+    /// What reservations must leave under the caps from now on.
+    pub fn hold_back(&mut self, amount: Amount) {
+        self.held = amount;
+    }
+
+    /// Whether anything is held back.
+    pub fn holds_back(&self) -> bool {
+        self.held != Amount::default()
+    }
+
+    /// Whether anything but calls is capped.
+    pub fn caps_more_than_calls(&self) -> bool {
+        let caps = &self.caps;
+        caps.prompt_tokens.is_some() || caps.completion_tokens.is_some() || caps.money.is_some()
     }
 
     /// Counts a request that cost nothing.
@@ -273,6 +315,26 @@ mod tests {
         assert!(budget.reserve(tokens(1, 1)).is_err());
         budget.release(second);
         assert_eq!(budget.spent().prompt_tokens, 5);
+    }
+
+    #[test]
+    fn what_is_held_back_stays_until_it_is_released() {
+        let mut budget = Budget::new(Caps {
+            prompt_tokens: Some(10),
+            ..Caps::default()
+        });
+        budget.hold_back(tokens(5, 4));
+        budget.charge(tokens(1, 3));
+        let kept = budget.reserve(tokens(1, 3)).unwrap();
+        let refused = budget.reserve(tokens(1, 1)).unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "the budget is used up: 6 of 10 prompt tokens are spent, 4 are held back for reading \
+             test, and the next call may need 1"
+        );
+        budget.release(kept);
+        budget.hold_back(Amount::default());
+        assert!(budget.reserve(tokens(1, 7)).is_ok());
     }
 
     #[test]

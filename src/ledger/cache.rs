@@ -1,19 +1,20 @@
 //! Answers kept between runs: one SQLite file, shared by the processes of a host.
 
-use std::io::{BufRead, Write};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
 use rusqlite::{Connection, ErrorCode, OptionalExtension, TransactionBehavior, params};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::digest::RequestDigest;
 use super::error::LedgerError;
-use crate::endpoint::Response;
+use crate::endpoint::{Identity, Response};
 
-const FORMAT: i64 = 1;
+/// 1 had no `endpoint`.
+const FORMAT: i64 = 2;
 
 /// How long a process waits for another one that writes.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -21,8 +22,30 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Whole, successful answers by request digest.
 #[derive(Debug)]
 pub struct Cache {
-    path: PathBuf,
+    pub(super) path: PathBuf,
     connection: Mutex<Connection>,
+}
+
+/// Where an answer comes from, for people: it is no part of its key.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Source {
+    /// Kind and place: `openai https://api.example.com/v1`.
+    pub endpoint: String,
+    /// Model name.
+    pub model: String,
+}
+
+impl From<&Identity> for Source {
+    fn from(identity: &Identity) -> Self {
+        let place = match identity.settings.split_whitespace().next() {
+            Some(url) if identity.kind == "openai" => url.to_owned(),
+            _ => blake3::hash(identity.settings.as_bytes()).to_hex()[..12].to_owned(),
+        };
+        Self {
+            endpoint: format!("{} {place}", identity.kind),
+            model: identity.model.clone(),
+        }
+    }
 }
 
 /// What a cache holds.
@@ -36,30 +59,41 @@ pub struct CacheStats {
     pub oldest: Option<String>,
     /// When the last of them was stored, RFC 3339.
     pub newest: Option<String>,
-    /// Answers by model, most first.
-    pub models: Vec<(String, u64)>,
+    /// By model and endpoint, most answers first.
+    pub models: Vec<ModelStats>,
 }
 
-/// What an import did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Imported {
-    /// New here.
-    pub added: u64,
-    /// Already here, and equal.
-    pub present: u64,
-    /// Already here with another answer; the one that was here stays.
-    pub different: u64,
+/// What a cache holds of one model.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ModelStats {
+    /// Kind and place: `openai https://api.example.com/v1`.
+    pub endpoint: String,
+    /// Model name.
+    pub model: String,
+    /// Answers.
+    pub answers: u64,
+    /// Of the answers as text.
+    pub bytes: u64,
 }
 
-/// One line of an export.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Line {
-    digest: RequestDigest,
-    model: String,
-    /// Seconds since 1970.
-    created: i64,
-    response: Response,
+/// What [`Cache::prune`] drops; nothing given drops everything.
+#[derive(Clone, Debug, Default)]
+pub struct Prune {
+    /// Stored before this time.
+    pub before: Option<Timestamp>,
+    /// Of this model.
+    pub model: Option<String>,
+    /// Instead of the above: the oldest, until the text of the others fits so many bytes.
+    pub max_bytes: Option<u64>,
+}
+
+/// What [`Cache::export`] writes.
+#[derive(Clone, Debug, Default)]
+pub struct Keep<'a> {
+    /// Only of this model.
+    pub model: Option<&'a str>,
+    /// Only answers to these requests.
+    pub digests: Option<&'a HashSet<RequestDigest>>,
 }
 
 impl Cache {
@@ -138,10 +172,10 @@ impl Cache {
     pub fn put(
         &self,
         digest: &RequestDigest,
-        model: &str,
+        source: &Source,
         response: &Response,
     ) -> Result<(), LedgerError> {
-        self.put_all([(*digest, model, response)])
+        self.put_all([(*digest, source, response)])
     }
 
     /// Keeps several answers at once, or none of them.
@@ -150,7 +184,7 @@ impl Cache {
     /// A file that cannot be written.
     pub fn put_all<'a>(
         &self,
-        answers: impl IntoIterator<Item = (RequestDigest, &'a str, &'a Response)>,
+        answers: impl IntoIterator<Item = (RequestDigest, &'a Source, &'a Response)>,
     ) -> Result<(), LedgerError> {
         insert_all(&mut self.connection(), answers).map_err(self.failed("write"))
     }
@@ -187,153 +221,63 @@ impl Cache {
                     })
                 },
             )?;
-            let mut query = connection
-                .prepare("SELECT model, count(*) FROM answers GROUP BY model ORDER BY 2 DESC, 1")?;
-            stats.models = query
-                .query_map([], |row| Ok((row.get(0)?, unsigned(row.get(1)?))))?
-                .collect::<Result<_, _>>()?;
+            let mut query = connection.prepare(
+                "SELECT endpoint, model, count(*), sum(length(CAST(response AS BLOB)))
+                     FROM answers GROUP BY endpoint, model ORDER BY 3 DESC, 1, 2",
+            )?;
+            let row = |row: &rusqlite::Row<'_>| {
+                Ok(ModelStats {
+                    endpoint: row.get(0)?,
+                    model: row.get(1)?,
+                    answers: unsigned(row.get(2)?),
+                    bytes: unsigned(row.get(3)?),
+                })
+            };
+            stats.models = query.query_map([], row)?.collect::<Result<_, _>>()?;
             Ok(stats)
         };
         read().map_err(self.failed("read"))
     }
 
-    /// Drops answers stored before a time, of one model or of all; returns how many, and gives the
-    /// space back.
+    /// Drops answers; returns how many, and gives the space back.
     ///
     /// # Errors
     /// A file that cannot be written.
-    pub fn prune(
-        &self,
-        before: Option<Timestamp>,
-        model: Option<&str>,
-    ) -> Result<u64, LedgerError> {
+    pub fn prune(&self, what: &Prune) -> Result<u64, LedgerError> {
         let connection = self.connection();
-        let dropped = connection
-            .execute(
+        let dropped = match what.max_bytes {
+            Some(bytes) => connection.execute(
+                // The newest answers whose running sum fits are kept.
+                "DELETE FROM answers WHERE digest IN (
+                     SELECT digest FROM (
+                         SELECT digest, sum(length(CAST(response AS BLOB)))
+                             OVER (ORDER BY created DESC, digest) AS bytes FROM answers
+                     ) WHERE bytes > ?1)",
+                params![i64::try_from(bytes).unwrap_or(i64::MAX)],
+            ),
+            None => connection.execute(
                 "DELETE FROM answers WHERE (?1 IS NULL OR created < ?1)
                                        AND (?2 IS NULL OR model = ?2)",
-                params![before.map(Timestamp::as_second), model],
-            )
-            .map_err(self.failed("write"))?;
+                params![what.before.map(Timestamp::as_second), what.model],
+            ),
+        }
+        .map_err(self.failed("write"))?;
         connection
             .execute_batch("VACUUM")
             .map_err(self.failed("shrink"))?;
         Ok(dropped as u64)
     }
 
-    /// Writes every answer as a JSON line, in the order of the digests; returns how many.
-    ///
-    /// # Errors
-    /// A file that cannot be read, a damaged answer, an output that cannot be written.
-    pub fn export(&self, out: &mut dyn Write) -> Result<u64, LedgerError> {
-        let connection = self.connection();
-        let mut query = connection
-            .prepare("SELECT digest, model, created, response FROM answers ORDER BY digest")
-            .map_err(self.failed("read"))?;
-        let mut rows = query.query([]).map_err(self.failed("read"))?;
-        let mut written = 0;
-        while let Some(row) = rows.next().map_err(self.failed("read"))? {
-            let read = || -> Result<_, rusqlite::Error> {
-                Ok((
-                    row.get(0)?,
-                    row.get(1)?,
-                    row.get(2)?,
-                    row.get::<_, String>(3)?,
-                ))
-            };
-            let (digest, model, created, response) = read().map_err(self.failed("read"))?;
-            let digest = RequestDigest(digest);
-            let response = serde_json::from_str(&response).map_err(|e| LedgerError::BadRow {
-                path: self.path.clone(),
-                digest: digest.to_string(),
-                what: e.to_string(),
-            })?;
-            serde_json::to_writer(
-                &mut *out,
-                &Line {
-                    digest,
-                    model,
-                    created,
-                    response,
-                },
-            )
-            .map_err(std::io::Error::from)
-            .and_then(|()| out.write_all(b"\n"))
-            .map_err(LedgerError::io(Path::new("the export"), "write"))?;
-            written += 1;
-        }
-        out.flush()
-            .map_err(LedgerError::io(Path::new("the export"), "write"))?;
-        Ok(written)
-    }
-
-    /// Reads what [`export`](Self::export) wrote. `name` is the source, for messages.
-    ///
-    /// # Errors
-    /// A line that is no exported answer, named by its number; nothing is imported then.
-    pub fn import(&self, input: &mut dyn BufRead, name: &Path) -> Result<Imported, LedgerError> {
-        let mut connection = self.connection();
-        let transaction = connection
-            .transaction_with_behavior(TransactionBehavior::Immediate)
-            .map_err(self.failed("write"))?;
-        let mut imported = Imported::default();
-        let (mut bytes, mut number) = (Vec::new(), 0);
-        loop {
-            bytes.clear();
-            number += 1;
-            if input
-                .read_until(b'\n', &mut bytes)
-                .map_err(LedgerError::io(name, "read"))?
-                == 0
-            {
-                break;
-            }
-            if bytes.iter().all(u8::is_ascii_whitespace) {
-                continue;
-            }
-            let line: Line = serde_json::from_slice(&bytes).map_err(|e| LedgerError::BadLine {
-                path: name.to_owned(),
-                line: number,
-                what: format!("not an exported answer ({e})"),
-            })?;
-            let here: Option<String> = transaction
-                .prepare_cached("SELECT response FROM answers WHERE digest = ?1")
-                .and_then(|mut q| {
-                    q.query_row([line.digest.as_bytes()], |r| r.get(0))
-                        .optional()
-                })
-                .map_err(self.failed("read"))?;
-            match here {
-                Some(here)
-                    if serde_json::from_str(&here).is_ok_and(|r: Response| r == line.response) =>
-                {
-                    imported.present += 1;
-                }
-                Some(_) => imported.different += 1,
-                None => {
-                    insert(
-                        &transaction,
-                        &line.digest,
-                        &line.model,
-                        line.created,
-                        &line.response,
-                    )
-                    .map_err(self.failed("write"))?;
-                    imported.added += 1;
-                }
-            }
-        }
-        transaction.commit().map_err(self.failed("write"))?;
-        Ok(imported)
-    }
-
-    fn connection(&self) -> MutexGuard<'_, Connection> {
+    pub(super) fn connection(&self) -> MutexGuard<'_, Connection> {
         self.connection
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn failed(&self, doing: &'static str) -> impl Fn(rusqlite::Error) -> LedgerError + use<'_> {
+    pub(super) fn failed(
+        &self,
+        doing: &'static str,
+    ) -> impl Fn(rusqlite::Error) -> LedgerError + use<'_> {
         move |source| LedgerError::Cache {
             path: self.path.clone(),
             doing,
@@ -356,12 +300,19 @@ fn use_wal(connection: &Connection) -> Result<(), rusqlite::Error> {
     }
 }
 
-/// Makes the table in a new file; returns the format of the file.
+/// Makes the table in a new file, or brings an older one up to date; returns the format of the file.
 fn lay(connection: &mut Connection) -> Result<i64, rusqlite::Error> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let found: i64 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
     let tables: i64 =
         transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    if found == 1 {
+        transaction
+            .execute_batch("ALTER TABLE answers ADD COLUMN endpoint TEXT NOT NULL DEFAULT '';")?;
+        transaction.pragma_update(None, "user_version", FORMAT)?;
+        transaction.commit()?;
+        return Ok(FORMAT);
+    }
     if found != 0 || tables != 0 {
         return Ok(found);
     }
@@ -370,7 +321,8 @@ fn lay(connection: &mut Connection) -> Result<i64, rusqlite::Error> {
              digest BLOB PRIMARY KEY CHECK (length(digest) = 32),
              model TEXT NOT NULL,
              created INTEGER NOT NULL,
-             response TEXT NOT NULL
+             response TEXT NOT NULL,
+             endpoint TEXT NOT NULL DEFAULT ''
          ) STRICT, WITHOUT ROWID;",
     )?;
     transaction.pragma_update(None, "user_version", FORMAT)?;
@@ -380,20 +332,20 @@ fn lay(connection: &mut Connection) -> Result<i64, rusqlite::Error> {
 
 fn insert_all<'a>(
     connection: &mut Connection,
-    answers: impl IntoIterator<Item = (RequestDigest, &'a str, &'a Response)>,
+    answers: impl IntoIterator<Item = (RequestDigest, &'a Source, &'a Response)>,
 ) -> Result<(), rusqlite::Error> {
     let now = Timestamp::now().as_second();
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    for (digest, model, response) in answers {
-        insert(&transaction, &digest, model, now, response)?;
+    for (digest, source, response) in answers {
+        insert(&transaction, &digest, source, now, response)?;
     }
     transaction.commit()
 }
 
-fn insert(
+pub(super) fn insert(
     connection: &Connection,
     digest: &RequestDigest,
-    model: &str,
+    source: &Source,
     created: i64,
     response: &Response,
 ) -> Result<(), rusqlite::Error> {
@@ -401,10 +353,16 @@ fn insert(
         .map_err(|e| rusqlite::Error::ToSqlConversionFailure(e.into()))?;
     connection
         .prepare_cached(
-            "INSERT INTO answers (digest, model, created, response) VALUES (?1, ?2, ?3, ?4)
-             ON CONFLICT (digest) DO NOTHING",
+            "INSERT INTO answers (digest, endpoint, model, created, response)
+             VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (digest) DO NOTHING",
         )?
-        .execute(params![digest.as_bytes(), model, created, text])?;
+        .execute(params![
+            digest.as_bytes(),
+            source.endpoint,
+            source.model,
+            created,
+            text
+        ])?;
     Ok(())
 }
 

@@ -30,6 +30,16 @@ pub enum LedgerError {
         /// What is wrong with it.
         what: String,
     },
+    /// A line of an import that no export wrote, or that changed since.
+    #[error("{}, line {line}: {what}; nothing was imported: export the answers again", path.display())]
+    BadImport {
+        /// The file.
+        path: PathBuf,
+        /// From 1.
+        line: u64,
+        /// What is wrong with it.
+        what: String,
+    },
     /// SQLite said no.
     #[error("cannot {doing} the cache {}: {source}", path.display())]
     Cache {

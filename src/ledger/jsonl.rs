@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::error::LedgerError;
+use super::fault;
 
 /// What may be done with a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -193,12 +194,14 @@ impl JsonlLog {
         match &mut self.store {
             Store::Memory(bytes) => bytes.extend_from_slice(&line),
             Store::File(file) => {
+                fault::before_line(&self.path, &line, |half| drop(file.write_all(half)));
                 if let Err(source) = file.write_all(&line) {
                     // When this fails too, the torn line is found at the next opening.
                     let _ = file.set_len(self.len);
                     self.access = Access::ReadOnly;
                     return Err(LedgerError::io(&self.path, "write")(source));
                 }
+                fault::after_line(&self.path);
             }
         }
         self.len += line.len() as u64;
@@ -224,6 +227,11 @@ impl JsonlLog {
         };
         read.map_err(LedgerError::io(&self.path, "read"))?;
         Ok(line)
+    }
+
+    /// Whether lines go to a file, and may be added.
+    pub(super) fn is_writable_file(&self) -> bool {
+        self.access == Access::Append && matches!(self.store, Store::File(_))
     }
 
     /// Whole lines.

@@ -9,10 +9,14 @@ pub mod cache;
 pub mod digest;
 mod error;
 pub mod events;
+mod exchange;
+pub mod fault;
 pub mod jsonl;
 mod lock;
+mod measured;
 pub mod money;
 mod retry;
+mod storable;
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -20,20 +24,24 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::watch;
 
-pub use budget::{Budget, Caps, Exhausted, Spent};
+pub use budget::{Amount, Budget, Caps, Exhausted, Spent};
 pub use cache::Cache;
 pub use digest::{RequestDigest, request_digest};
 pub use error::LedgerError;
 pub use events::EventLog;
+pub use exchange::Imported;
 pub use jsonl::{Access, JsonlLog};
 pub use lock::RunLock;
 pub use money::{Money, PriceTable, Prices};
 pub use retry::RetryPolicy;
 
-use crate::endpoint::{Endpoint, EndpointError, Request, Response};
+use crate::endpoint::{Endpoint, EndpointError, Request, Response, Usage};
 use attempts::{AttemptLog, Outcome};
-use budget::Amount;
+use cache::Source;
+use measured::Measured;
 
+/// Requests that tell how many tokens an endpoint's calls use of their bounds.
+const PROBE: usize = 16;
 /// Answers put into the cache in one transaction while a log is read.
 const BATCH: usize = 1_000;
 
@@ -50,12 +58,14 @@ pub struct LedgerOptions {
     pub prices: PriceTable,
     /// What happens after a failed call.
     pub retries: RetryPolicy,
-    /// No call is ever made and no file is written: what is neither in the log nor in the cache
-    /// fails with the cause [`NOT_IN_CACHE`].
+    /// No call is ever made: a request that neither the log nor the cache answers halts the batch
+    /// with the cause [`NOT_IN_CACHE`].
     pub offline: bool,
+    /// No file is written or made. A ledger that makes calls must write.
+    pub read_only: bool,
 }
 
-/// Cause of a failure of an offline ledger.
+/// Cause of the halt of an offline ledger.
 pub const NOT_IN_CACHE: &str = "not-in-cache";
 
 /// What became of one request.
@@ -93,6 +103,7 @@ pub struct Ledger {
     money_is_capped: bool,
     retries: RetryPolicy,
     offline: bool,
+    read_only: bool,
     /// One batch at a time, so that the order of spending is the order of asking.
     turn: tokio::sync::Mutex<()>,
     interrupted: watch::Sender<bool>,
@@ -105,6 +116,9 @@ struct Books {
     attempts: AttemptLog,
     /// Set by the first call that did not fit; from then on no call is made.
     exhausted: Option<Exhausted>,
+    /// The same while something is held back; forgotten when it is released.
+    held_up: Option<Exhausted>,
+    measured: Measured,
     notes: Vec<String>,
 }
 
@@ -125,21 +139,21 @@ impl Ledger {
     pub fn open(options: LedgerOptions) -> Result<Self, LedgerError> {
         let mut notes = Vec::new();
         let cache = match &options.cache {
-            Some(path) if !options.offline || path.exists() => Some(Cache::open(path)?),
+            Some(path) if !options.read_only || path.exists() => Some(Cache::open(path)?),
             _ => None,
         };
         let attempts = match &options.dir {
             None => AttemptLog::memory(),
             Some(dir) => {
-                let access = if options.offline {
+                let access = if options.read_only {
                     Access::ReadOnly
                 } else {
                     Access::Append
                 };
-                if !options.offline {
+                if !options.read_only {
                     std::fs::create_dir_all(dir).map_err(LedgerError::io(dir, "create"))?;
                 }
-                let mut refill = Refill::new(cache.as_ref().filter(|_| !options.offline));
+                let mut refill = Refill::new(cache.as_ref().filter(|_| !options.read_only));
                 let path = dir.join("attempts.jsonl");
                 let (log, torn) = AttemptLog::open(&path, access, |a| refill.see(a))?;
                 notes.extend(torn.map(|torn| torn.to_string()));
@@ -152,13 +166,16 @@ impl Ledger {
                 budget: Budget::new(options.caps),
                 attempts,
                 exhausted: None,
+                held_up: None,
+                measured: Measured::default(),
                 notes,
             }),
             cache,
             prices: options.prices,
             money_is_capped: options.caps.money.is_some(),
             retries: options.retries,
-            offline: options.offline,
+            offline: options.offline || options.read_only,
+            read_only: options.read_only,
             turn: tokio::sync::Mutex::default(),
             interrupted: watch::Sender::new(false),
             progress: watch::Sender::new(Spent::default()),
@@ -197,11 +214,47 @@ impl Ledger {
     /// Calls left under the cap; `None` without one, 0 once any cap has ended the spending.
     pub fn remaining_calls(&self) -> Option<u64> {
         let books = self.books();
-        if books.exhausted.is_some() {
+        if books.exhausted.is_some() || books.held_up.is_some() {
             Some(0)
         } else {
             books.budget.remaining_calls()
         }
+    }
+
+    /// What must be left under the caps from now on: what reading `test` takes. Retries cannot
+    /// touch it either. Nothing held back ([`Amount::default`]) releases it.
+    pub fn hold_back(&self, amount: Amount) {
+        let mut books = self.books();
+        books.budget.hold_back(amount);
+        if !books.budget.holds_back() {
+            books.held_up = None;
+        }
+    }
+
+    /// What asking requests with these bounds once takes, for [`hold_back`](Self::hold_back): calls exactly, tokens by
+    /// the largest share of their bounds that the endpoint's calls used so far (half of the bytes
+    /// before there are any), and room for the full bound of the last call.
+    pub fn takes(&self, endpoint: &dyn Endpoint, bounds: &[Usage]) -> Amount {
+        let prices = self.prices.of(endpoint.identity()).unwrap_or_default();
+        let books = self.books();
+        let (mut sum, mut room) = (Amount::default(), Amount::default());
+        for &bound in bounds {
+            let likely = books.measured.likely(endpoint.identity(), bound);
+            let likely = Amount::of_call(likely, &prices);
+            room = room.most(Amount::of_call(bound, &prices).minus(likely));
+            sum = sum.plus(likely);
+        }
+        sum.plus(room)
+    }
+
+    /// How many of so many requests to ask first, so that [`takes`](Self::takes) knows the
+    /// endpoint: none unless tokens or money are capped.
+    pub fn probe(&self, endpoint: &dyn Endpoint, requests: usize) -> usize {
+        let books = self.books();
+        let known = !books.budget.caps_more_than_calls()
+            || !books.budget.holds_back()
+            || books.measured.knows(endpoint.identity());
+        if known { 0 } else { requests.min(PROBE) }
     }
 
     /// The cap that ended the spending.
@@ -278,7 +331,7 @@ impl Ledger {
 /// Puts the answers of a log into the cache, as a kill between the two writes leaves them out.
 struct Refill<'a> {
     cache: Option<&'a Cache>,
-    missing: Vec<(RequestDigest, String, Response)>,
+    missing: Vec<(RequestDigest, Source, Response)>,
     added: usize,
     failed: Option<LedgerError>,
 }
@@ -302,9 +355,12 @@ impl<'a> Refill<'a> {
         match cache.contains(&attempt.digest) {
             Ok(true) => {}
             Ok(false) => {
-                let (_, model) = attempt.endpoint.split_once(':').unwrap_or_default();
-                self.missing
-                    .push((attempt.digest, model.to_owned(), answer.clone()));
+                let (kind, model) = attempt.endpoint.split_once(':').unwrap_or_default();
+                let source = Source {
+                    endpoint: kind.to_owned(),
+                    model: model.to_owned(),
+                };
+                self.missing.push((attempt.digest, source, answer.clone()));
             }
             Err(error) => self.failed = Some(error),
         }
@@ -318,7 +374,7 @@ impl<'a> Refill<'a> {
         let rows = self
             .missing
             .iter()
-            .map(|(digest, model, answer)| (*digest, &**model, answer));
+            .map(|(digest, source, answer)| (*digest, source, answer));
         match cache.put_all(rows) {
             Ok(()) => self.added += self.missing.len(),
             Err(error) => self.failed = Some(error),

@@ -4,6 +4,7 @@ mod aa;
 mod agreement;
 mod clusters;
 mod data;
+mod exact;
 mod harness;
 mod ledger;
 #[cfg(feature = "local")]

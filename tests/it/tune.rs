@@ -47,7 +47,7 @@ fn a_finished_run_is_reported_and_not_repeated() {
 #[test]
 fn seeds_0_1_and_the_largest_give_distinct_repeatable_runs() {
     let mut events = Vec::new();
-    for seed in ["0", "1", "9223372036854775807"] {
+    for seed in ["0", "1", "18446744073709551615"] {
         let set = format!("seed={seed}");
         let runs: Vec<_> = (0..2)
             .map(|_| {

@@ -107,6 +107,7 @@ async fn offline_nothing_is_asked_and_nothing_is_written() {
     let cache = Some(dir.path().join("no.sqlite"));
     let offline = |caps| LedgerOptions {
         offline: true,
+        read_only: true,
         cache: cache.clone(),
         ..in_dir(dir.path(), caps)
     };
@@ -118,8 +119,8 @@ async fn offline_nothing_is_asked_and_nothing_is_written() {
         "the end of the budget is replayed too"
     );
     let ledger = Ledger::open(offline(Caps::default())).unwrap();
-    let answers = ledger.ask(&silent, &requests(29..30)).await.unwrap();
-    assert!(matches!(&answers[0], Answer::Failed(e) if e.cause == "not-in-cache"));
+    let halt = ledger.ask(&silent, &requests(29..30)).await.unwrap_err();
+    assert!(matches!(&halt, Halt::Stop(e) if e.cause == "not-in-cache"));
     assert_eq!(
         std::fs::read(dir.path().join("attempts.jsonl")).unwrap(),
         before

@@ -1,6 +1,16 @@
 //! What is asked once, what is cached, and what is never shared.
 
+use std::collections::HashSet;
+
 use super::*;
+use pluralis::ledger::cache::{Keep, Prune, Source};
+
+fn source(model: &str) -> Source {
+    Source {
+        endpoint: "openai http://one/v1".into(),
+        model: model.into(),
+    }
+}
 
 #[tokio::test]
 async fn a_failure_is_retried_and_never_cached() {
@@ -85,7 +95,8 @@ async fn an_answer_that_missed_the_cache_is_put_back() {
     drop(Ledger::open(options).unwrap());
     let cache = Cache::open(&path).unwrap();
     assert_eq!(cache.stats().unwrap().answers, 10, "failures stay out");
-    assert_eq!(cache.stats().unwrap().models, [("m".to_owned(), 10)]);
+    let models = cache.stats().unwrap().models;
+    assert_eq!((models[0].model.as_str(), models[0].answers), ("m", 10));
     let found = cache.get(&digest(&endpoint, &request("item 3"))).unwrap();
     assert_eq!(found, Some(answer("item 3")));
 }
@@ -135,31 +146,61 @@ fn a_cache_is_exported_imported_and_pruned() {
     let key = |n: u32| digest(&endpoint, &request(&format!("item {n}")));
     for n in 0..5 {
         let model = if n < 2 { "small" } else { "large" };
-        one.put(&key(n), model, &answer(&format!("ข้อ {n}")))
+        one.put(&key(n), &source(model), &answer(&format!("ข้อ {n}")))
             .unwrap();
     }
-    one.put(&key(0), "small", &answer("later")).unwrap();
+    one.put(&key(0), &source("small"), &answer("later"))
+        .unwrap();
     assert_eq!(
         one.get(&key(0)).unwrap(),
         Some(answer("ข้อ 0")),
         "the first answer stays"
     );
     let stats = one.stats().unwrap();
-    assert_eq!(
-        stats.models,
-        [("large".to_owned(), 3), ("small".to_owned(), 2)]
-    );
-    assert!(stats.bytes > 0 && stats.oldest.is_some());
+    let models: Vec<_> = stats
+        .models
+        .iter()
+        .map(|m| (m.endpoint.as_str(), m.model.as_str(), m.answers))
+        .collect();
+    let place = "openai http://one/v1";
+    assert_eq!(models, [(place, "large", 3), (place, "small", 2)]);
+    let bytes: u64 = stats.models.iter().map(|m| m.bytes).sum();
+    assert!(stats.bytes > 0 && stats.bytes == bytes && stats.oldest.is_some());
     let mut text = Vec::new();
-    assert_eq!(one.export(&mut text).unwrap(), 5);
+    assert_eq!(one.export(&mut text, &Keep::default()).unwrap(), 5);
+    let some = |keep: &Keep<'_>| one.export(&mut Vec::new(), keep).unwrap();
+    let large = Keep {
+        model: Some("large"),
+        ..Keep::default()
+    };
+    assert_eq!(some(&large), 3);
+    let run = HashSet::from([key(0), key(4), key(9)]);
+    let digests = Some(&run);
+    assert_eq!(some(&Keep { digests, ..large }), 1);
+    assert_eq!(
+        some(&Keep {
+            digests,
+            ..Keep::default()
+        }),
+        2
+    );
 
     let two = Cache::open(&dir.path().join("two.sqlite")).unwrap();
-    two.put(&key(4), "large", &answer("another")).unwrap();
+    two.put(&key(4), &source("large"), &answer("another"))
+        .unwrap();
     let name = Path::new("export.jsonl");
     let torn = &text[..text.len() - 20];
     let error = two.import(&mut &torn[..], name).unwrap_err();
     assert!(
-        matches!(error, LedgerError::BadLine { line: 5, .. }),
+        matches!(error, LedgerError::BadImport { line: 5, .. }),
+        "{error}"
+    );
+    // A line that still is JSON, but says something else than was exported.
+    let edited = String::from_utf8(text.clone()).unwrap();
+    let edited = edited.replacen("answer to", "answer for", 1);
+    let error = two.import(&mut edited.as_bytes(), name).unwrap_err();
+    assert!(
+        matches!(error, LedgerError::BadImport { line: 1, .. }),
         "{error}"
     );
     assert_eq!(two.stats().unwrap().answers, 1, "all or nothing");
@@ -169,17 +210,100 @@ fn a_cache_is_exported_imported_and_pruned() {
     assert_eq!((done.added, done.present, done.different), (0, 4, 1));
     assert_eq!(two.get(&key(4)).unwrap(), Some(answer("another")));
 
+    let drop = |what: Prune| two.prune(&what).unwrap();
+    let early = jiff::Timestamp::from_second(1_000).unwrap();
     assert_eq!(
-        two.prune(Some(jiff::Timestamp::from_second(1_000).unwrap()), None)
-            .unwrap(),
+        drop(Prune {
+            before: Some(early),
+            ..Prune::default()
+        }),
         0
     );
-    assert_eq!(two.prune(None, Some("small")).unwrap(), 2);
-    assert_eq!(two.prune(None, None).unwrap(), 3);
+    assert_eq!(
+        drop(Prune {
+            model: Some("small".into()),
+            ..Prune::default()
+        }),
+        2
+    );
+    // Two of three answers fit.
+    let bytes = two.stats().unwrap().bytes;
+    assert_eq!(
+        drop(Prune {
+            max_bytes: Some(bytes - 1),
+            ..Prune::default()
+        }),
+        1
+    );
+    assert!(two.stats().unwrap().bytes < bytes);
+    assert_eq!(drop(Prune::default()), 2);
     std::fs::write(
         dir.path().join("three.sqlite"),
         "no database, but long enough to be read",
     )
     .unwrap();
     assert!(Cache::open(&dir.path().join("three.sqlite")).is_err());
+}
+
+#[test]
+fn a_cache_of_the_first_format_is_taken_over() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("old.sqlite");
+    let endpoint = Scripted::new(1, smooth);
+    let key = digest(&endpoint, &request("item 1"));
+    let old = rusqlite::Connection::open(&path).unwrap();
+    old.execute_batch(
+        "CREATE TABLE answers (
+             digest BLOB PRIMARY KEY CHECK (length(digest) = 32),
+             model TEXT NOT NULL,
+             created INTEGER NOT NULL,
+             response TEXT NOT NULL
+         ) STRICT, WITHOUT ROWID;
+         PRAGMA user_version = 1;",
+    )
+    .unwrap();
+    let text = serde_json::to_string(&answer("item 1")).unwrap();
+    old.execute(
+        "INSERT INTO answers VALUES (?1, 'm', 5, ?2)",
+        rusqlite::params![key.as_bytes(), text],
+    )
+    .unwrap();
+    drop(old);
+    for _ in 0..2 {
+        let cache = Cache::open(&path).unwrap();
+        assert_eq!(cache.get(&key).unwrap(), Some(answer("item 1")));
+    }
+}
+
+#[tokio::test]
+async fn what_came_from_the_cache_stays_with_the_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let cache = dir.path().join("cache.sqlite");
+    let first = Ledger::open(with_cache(&cache)).unwrap();
+    first
+        .ask(&Scripted::new(4, smooth), &requests(0..8))
+        .await
+        .unwrap();
+    let run = dir.path().join("run");
+    let open = |cache: Option<&Path>| {
+        Ledger::open(LedgerOptions {
+            cache: cache.map(Path::to_owned),
+            ..in_dir(&run, Caps::default())
+        })
+        .unwrap()
+    };
+    let endpoint = Scripted::new(4, smooth);
+    let ledger = open(Some(&cache));
+    let expected = ledger.ask(&endpoint, &requests(0..10)).await.unwrap();
+    let spent = ledger.spent();
+    assert_eq!((spent.calls, spent.cached), (2, 8));
+    drop(ledger);
+    // The cache is gone: the run has all that it used of it, and it still counts as cached.
+    let ledger = open(None);
+    assert_eq!(
+        ledger.ask(&endpoint, &requests(0..10)).await.unwrap(),
+        expected
+    );
+    assert_eq!(ledger.spent(), spent);
+    assert_eq!(endpoint.calls(), 2);
 }
