@@ -6,6 +6,7 @@ mod failure;
 mod model;
 mod progress;
 mod shell;
+mod snippet;
 mod tune;
 
 use std::process::ExitCode;
