@@ -1,5 +1,6 @@
 //! What the user sees of an error, and the exit code.
 
+use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
 use crate::data::DataError;
@@ -16,6 +17,18 @@ use super::snippet::Snippet;
 pub struct Failure {
     report: miette::Report,
     code: u8,
+}
+
+/// Outside a terminal lines are not wrapped, so that what is searched for stays on one line.
+pub fn plain_outside_terminals() {
+    if std::io::stderr().is_terminal() {
+        return;
+    }
+    // A hook that is there already (it can be set once) is as good.
+    let _ = miette::set_hook(Box::new(|_| {
+        let plain = miette::MietteHandlerOpts::new().width(100_000).color(false);
+        Box::new(plain.wrap_lines(false).terminal_links(false).build())
+    }));
 }
 
 impl Failure {
@@ -57,7 +70,8 @@ impl Failure {
 
     /// Prints the diagnostic to stderr.
     pub fn report(self) -> ExitCode {
-        eprintln!("{:?}", self.report);
+        // Its colours are its own; what it quotes was made harmless when it was made.
+        let _ = writeln!(std::io::stderr(), "{:?}", self.report);
         ExitCode::from(self.code)
     }
 }

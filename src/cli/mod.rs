@@ -4,6 +4,7 @@
 mod data;
 mod failure;
 mod model;
+mod out;
 mod progress;
 mod shell;
 mod snippet;
@@ -57,6 +58,7 @@ pub fn main() -> ExitCode {
             return ExitCode::from(u8::try_from(e.exit_code()).unwrap_or(2));
         }
     };
+    failure::plain_outside_terminals();
     let done = match cli.command {
         Command::Tune(args) => tune::run(&args),
         Command::Data(command) => data::run(&command),

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use super::Failure;
 use super::progress::Display;
+use super::{Failure, out};
 use crate::experiment::{self, Plan, RunOptions};
 use crate::report;
 
@@ -30,8 +30,7 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<(), Failure> {
     let plan = Plan::load(&args.config, &args.set)?;
     if args.dry_run {
-        print!("{}", dry_run(&plan));
-        return Ok(());
+        return out::text(&dry_run(&plan));
     }
     let cache = plan
         .config
@@ -61,10 +60,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     display.finish();
     let (dir, summary, was_there) = done?;
     if was_there {
-        println!("This run is finished already; nothing was called.");
+        out::line("This run is finished already; nothing was called.")?;
     }
-    print!("{}", report::summary_table(&summary, &dir));
-    Ok(())
+    out::text(&report::summary_table(&summary, &dir))
 }
 
 fn default_cache() -> Option<PathBuf> {

@@ -145,6 +145,8 @@ pub(super) fn json_error(e: &serde_json::Error, text: &str) -> DataError {
         did_you_mean(word, &["tune", "validation", "test"])
     } else if what.starts_with("missing field") {
         "an item has at least id, locale and fields".to_owned()
+    } else if what.contains("expected u32") {
+        "a number of votes is a whole number from 0".to_owned()
     } else if line.starts_with('\u{feff}') {
         "a byte order mark (U+FEFF) stands before this line, as where files were joined; remove it"
             .to_owned()

@@ -1,6 +1,7 @@
 //! The integration tests: one binary, one module per subject.
 
 mod agreement;
+mod bad_input;
 mod clusters;
 mod data;
 mod harness;
@@ -10,5 +11,6 @@ mod local;
 mod openai;
 mod prompts;
 mod rooms;
+mod security;
 mod tasks;
 mod tune;
