@@ -55,11 +55,12 @@ impl Plan {
     /// [`PlanError`] naming the file and what to change.
     pub fn load(path: &Path, overrides: &[String]) -> Result<Self, PlanError> {
         let config = Config::load(path, overrides)?;
-        let invalid = |what: String| -> PlanError {
+        let refuse = |what: String, advice: &str| -> PlanError {
             // The file was read a moment ago; should it be gone, only the place is not shown.
             let text = std::fs::read_to_string(path).unwrap_or_default();
-            Box::new(Fault::naming(path, &text, what, "")).into()
+            Box::new(Fault::naming(path, &text, what, advice)).into()
         };
+        let invalid = |what: String| refuse(what, "");
         let base = path.parent().unwrap_or(Path::new("."));
         let folder = base.join(&config.task.folder);
         let task = load_task(&folder, config.task.reading.as_deref())?;
@@ -72,9 +73,11 @@ impl Plan {
             items.extend(data::load_items(&task, &base.join(file))?);
         }
         if let Some(twice) = first_duplicate(&items) {
-            return Err(invalid(format!(
-                "the item id `{twice}` is in two of the items files"
-            )));
+            let what = format!("the item id {} is in two of the items files", quoted(twice));
+            return Err(refuse(
+                what,
+                "ids are unique in a run; rename or remove one",
+            ));
         }
         if !config.data.locales.is_empty() {
             for wanted in &config.data.locales {
@@ -82,10 +85,8 @@ impl Plan {
                     let known: std::collections::BTreeSet<&str> =
                         items.iter().map(|i| i.locale.as_str()).collect();
                     let known: Vec<&str> = known.into_iter().collect();
-                    return Err(invalid(format!(
-                        "[data] locales names `{wanted}`, and no item has it; {}",
-                        did_you_mean(wanted, &known)
-                    )));
+                    let what = format!("[data] locales names `{wanted}`, and no item has it");
+                    return Err(refuse(what, &did_you_mean(wanted, &known)));
                 }
             }
             items.retain(|i| config.data.locales.iter().any(|l| l == i.locale.as_str()));

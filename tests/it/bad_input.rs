@@ -104,7 +104,7 @@ fn unknown_keys() {
             "exp.toml",
             "calls = 4000",
             "cals = 4000",
-            "row 94, column 1",
+            "column 1",
             "`calls`",
         ),
         (

@@ -14,3 +14,4 @@ mod rooms;
 mod security;
 mod tasks;
 mod tune;
+mod twelve;
