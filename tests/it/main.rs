@@ -4,6 +4,7 @@ mod agreement;
 mod bad_input;
 mod clusters;
 mod data;
+mod fuzz;
 mod harness;
 mod ledger;
 #[cfg(feature = "local")]
