@@ -9,6 +9,7 @@ mod harness;
 mod ledger;
 #[cfg(feature = "local")]
 mod local;
+mod licences;
 mod openai;
 mod prompts;
 mod rooms;
