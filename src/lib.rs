@@ -7,6 +7,7 @@
 //!
 //! A room uses only the rooms above it in this list; `tests/it/rooms.rs` checks it.
 
+pub mod text;
 pub mod locale;
 pub mod task;
 pub mod data;

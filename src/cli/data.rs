@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::Failure;
+use super::{Failure, out as print};
 use crate::data::import::table::TableMap;
 use crate::data::import::{Import, seegull, table, xl_safety};
 use crate::data::{self, Item, ItemRecord, SplitPlan};
@@ -233,15 +233,15 @@ fn run_import(command: &ImportCommand) -> Result<(), Failure> {
                 note.file, note.row, note.what
             )
         });
-        eprintln!("{:>6}  {}{example}", n, name.trim_matches('"'));
+        print::note(&format!("{:>6}  {}{example}", n, name.trim_matches('"')));
     }
-    println!(
+    print::line(&format!(
         "{} rows read, {} items written to {}, {} rows left out",
         import.rows,
         import.records.len(),
         out.display(),
         import.left_out()
-    );
+    ))?;
     Ok(())
 }
 
@@ -259,30 +259,30 @@ fn refuse_duplicates(records: &[ItemRecord]) -> Result<(), Failure> {
 fn check(file: &Path, task: &Task, json: bool) -> Result<(), Failure> {
     let report = data::check(task, &data::read_records(file)?);
     if json {
-        println!(
+        print::line(&format!(
             "{}",
             serde_json::to_string_pretty(&report).map_err(|e| Failure::machine(e.to_string()))?
-        );
+        ))?;
     } else {
-        println!(
+        print::line(&format!(
             "{} records, {} items of the task `{}`",
             report.records, report.items, task.name
-        );
+        ))?;
         for (locale, counts) in &report.locales {
             for (criterion, c) in &counts.criteria {
                 let majority: Vec<String> =
                     c.majority.iter().map(|(l, n)| format!("{l} {n}")).collect();
-                println!(
+                print::line(&format!(
                     "  {locale:<8} {:>6} items {:>6} groups  {criterion}: {}  ties {}  without votes {}",
                     counts.items,
                     counts.groups,
                     majority.join(", "),
                     c.ties,
                     c.without_votes
-                );
+                ))?;
             }
         }
-        println!(
+        print::line(&format!(
             "{} duplicates after normalisation, {} leaks between splits, few items in: {}",
             report.duplicates.len(),
             report.leaks.len(),
@@ -291,9 +291,9 @@ fn check(file: &Path, task: &Task, json: bool) -> Result<(), Failure> {
             } else {
                 report.few_items.join(", ")
             }
-        );
+        ))?;
         for problem in report.problems.iter().take(20) {
-            eprintln!("{problem}");
+            print::note(&format!("{problem}"));
         }
     }
     if report.is_sound() {
@@ -318,27 +318,27 @@ fn split(file: &Path, task: &Task, out: &Path, plan: &SplitPlan) -> Result<(), F
     let records: Vec<ItemRecord> = records.into_iter().map(|(_, r)| r).collect();
     data::write_records(out, &records)?;
     for (split, locales) in &report.counts {
-        println!(
+        print::line(&format!(
             "{:<10} {:>7} items in {} locales",
             split.as_str(),
             locales.values().flat_map(|l| l.values()).sum::<usize>(),
             locales.len()
-        );
+        ))?;
     }
     for s in &report.short {
-        eprintln!(
+        print::note(&format!(
             "{} of {}: {} items, {} asked for",
             s.split.as_str(),
             s.locale,
             s.found,
             s.wanted
-        );
+        ));
     }
-    println!(
+    print::line(&format!(
         "{} items in no split; {} groups kept whole; written to {}",
         report.left_over,
         report.groups,
         out.display()
-    );
+    ))?;
     Ok(())
 }

@@ -1,21 +1,35 @@
 //! What the user sees of an error, and the exit code.
 
+use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
-
-use miette::{LabeledSpan, NamedSource};
 
 use crate::data::DataError;
 use crate::experiment::{ConfigError, PlanError, RunError};
 use crate::judge::JudgeError;
 use crate::ledger::{Halt, LedgerError};
 use crate::optimize::TuneError;
+use crate::prompt::SeedError;
 use crate::report::ReportError;
-use crate::task::TaskError;
+use crate::text::{Fault, visible, visible_lines};
+
+use super::snippet::Snippet;
 
 /// A failed command: a diagnostic for stderr and an exit code.
 pub struct Failure {
     report: miette::Report,
     code: u8,
+}
+
+/// Outside a terminal lines are not wrapped, so that what is searched for stays on one line.
+pub fn plain_outside_terminals() {
+    if std::io::stderr().is_terminal() {
+        return;
+    }
+    // A hook that is there already (it can be set once) is as good.
+    let _ = miette::set_hook(Box::new(|_| {
+        let plain = miette::MietteHandlerOpts::new().width(100_000).color(false);
+        Box::new(plain.wrap_lines(false).terminal_links(false).build())
+    }));
 }
 
 impl Failure {
@@ -40,50 +54,50 @@ impl Failure {
     }
 
     fn new(message: String, help: Option<String>, code: u8) -> Self {
-        let mut diagnostic = miette::MietteDiagnostic::new(message);
-        diagnostic.help = help;
-        Self {
-            report: miette::Report::new(diagnostic),
-            code,
-        }
+        Self::with_snippet(message, help, code, None)
     }
 
-    fn with_source(
+    /// Every text is made harmless here: messages quote files, servers and file names.
+    fn with_snippet(
         message: String,
         help: Option<String>,
-        name: &str,
-        text: &str,
-        span: Option<std::ops::Range<usize>>,
+        code: u8,
+        snippet: Option<Snippet>,
     ) -> Self {
-        let mut diagnostic = miette::MietteDiagnostic::new(message);
-        diagnostic.help = help;
-        if let Some(span) = span {
-            diagnostic = diagnostic.with_label(LabeledSpan::underline(span));
-        }
-        Self {
-            report: miette::Report::new(diagnostic)
-                .with_source_code(NamedSource::new(name, text.to_owned())),
-            code: 2,
-        }
+        let mut diagnostic = miette::MietteDiagnostic::new(visible_lines(&message));
+        diagnostic.help = help.filter(|h| !h.is_empty()).map(|h| visible_lines(&h));
+        let report = match snippet {
+            Some(snippet) => miette::Report::new(diagnostic.with_label(snippet.label()))
+                .with_source_code(snippet),
+            None => miette::Report::new(diagnostic),
+        };
+        Self { report, code }
     }
 
     /// Prints the diagnostic to stderr.
     pub fn report(self) -> ExitCode {
-        eprintln!("{:?}", self.report);
+        // Its colours are its own; what it quotes was made harmless when it was made.
+        let _ = writeln!(std::io::stderr(), "{:?}", self.report);
         ExitCode::from(self.code)
+    }
+}
+
+impl From<Box<Fault>> for Failure {
+    fn from(fault: Box<Fault>) -> Self {
+        let snippet = fault
+            .span
+            .as_ref()
+            .filter(|_| !fault.text.is_empty())
+            .map(|span| Snippet::of(&fault.path, &fault.text, span));
+        let message = format!("{}: {}", fault.place(), fault.what);
+        Self::with_snippet(visible(&message), Some(fault.advice), 2, snippet)
     }
 }
 
 impl From<ConfigError> for Failure {
     fn from(e: ConfigError) -> Self {
         match e {
-            ConfigError::Toml {
-                path,
-                text,
-                span,
-                message,
-                help,
-            } => Self::with_source(message, help, &path.display().to_string(), &text, span),
+            ConfigError::Fault(fault) => fault.into(),
             ConfigError::Set { ref help, .. } => Self::input_help(e.to_string(), help.clone()),
             other => Self::input(other.to_string()),
         }
@@ -95,16 +109,7 @@ impl From<PlanError> for Failure {
         match e {
             PlanError::Config(e) => e.into(),
             PlanError::Data(e) => e.into(),
-            PlanError::Task { path, text, source } => match *source {
-                TaskError::Toml(e) => Self::with_source(
-                    e.message().to_owned(),
-                    None,
-                    &path.display().to_string(),
-                    &text,
-                    e.span(),
-                ),
-                invalid => Self::input(format!("{}: {invalid}", path.display())),
-            },
+            PlanError::Fault(fault) | PlanError::Seed(SeedError::Fault(fault)) => fault.into(),
             other => Self::input(other.to_string()),
         }
     }
@@ -112,7 +117,14 @@ impl From<PlanError> for Failure {
 
 impl From<DataError> for Failure {
     fn from(e: DataError) -> Self {
-        Self::input(e.to_string())
+        let snippet = Snippet::of_row(&e);
+        let (place, what) = (e.place(), e.what);
+        let message = if place.is_empty() {
+            what
+        } else {
+            format!("{place}: {what}")
+        };
+        Self::with_snippet(visible(&message), Some(e.advice), 2, snippet)
     }
 }
 

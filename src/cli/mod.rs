@@ -5,10 +5,12 @@ mod cache;
 mod data;
 mod failure;
 mod model;
+mod out;
 mod progress;
 mod replay;
 mod report;
 mod shell;
+mod snippet;
 mod tune;
 
 use std::process::ExitCode;
@@ -66,6 +68,7 @@ pub fn main() -> ExitCode {
             return ExitCode::from(u8::try_from(e.exit_code()).unwrap_or(2));
         }
     };
+    failure::plain_outside_terminals();
     let done = match cli.command {
         Command::Tune(args) => tune::run(&args),
         Command::Report(args) => report::run(&args),

@@ -1,6 +1,6 @@
 //! `pluralis model pull | list`.
 
-use super::Failure;
+use super::{Failure, out};
 use crate::endpoint::model_file;
 
 /// Subcommands of `model`.
@@ -19,15 +19,15 @@ pub enum Command {
 pub fn run(command: &Command) -> Result<(), Failure> {
     match command {
         Command::Pull { name } => {
-            let path = model_file::pull(name, &|line| eprintln!("{line}"))
-                .map_err(|e| Failure::machine(e.to_string()))?;
-            println!("{}", path.display());
+            let path =
+                model_file::pull(name, &out::note).map_err(|e| Failure::machine(e.to_string()))?;
+            out::line(&path.display().to_string())?;
         }
         Command::List => {
             for model in model_file::KNOWN {
                 let place = model_file::find(model.name)
                     .map_or_else(|_| "not fetched".into(), |p| p.display().to_string());
-                println!("{:<16} {}", model.name, place);
+                out::line(&format!("{:<16} {}", model.name, place))?;
             }
         }
     }

@@ -5,9 +5,11 @@ use std::sync::Mutex;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use super::out;
 use crate::experiment::Progress;
 use crate::optimize::Event;
 use crate::report::percent;
+use crate::text::visible_lines;
 
 /// Shows a run.
 pub struct Display {
@@ -56,9 +58,9 @@ impl Display {
 
     fn line(&self, text: &str) {
         if self.terminal {
-            self.bar.println(text);
+            self.bar.println(visible_lines(text));
         } else {
-            eprintln!("{text}");
+            out::note(text);
         }
     }
 
@@ -79,7 +81,10 @@ impl Display {
                 self.bar.set_position(spent.calls);
                 if !self.terminal && spent.calls >= state.last_line + EVERY {
                     state.last_line = spent.calls - spent.calls % EVERY;
-                    eprintln!("{} calls, {} from the cache", spent.calls, spent.cached);
+                    out::note(&format!(
+                        "{} calls, {} from the cache",
+                        spent.calls, spent.cached
+                    ));
                 }
             }
             Progress::Event(event) => self.event(event, &mut state),

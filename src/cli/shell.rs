@@ -1,8 +1,6 @@
 //! `pluralis completions` and `pluralis man`.
 
-use std::io::Write as _;
-
-use super::Failure;
+use super::{Failure, out};
 
 /// Arguments of `completions`.
 #[derive(clap::Args)]
@@ -13,26 +11,21 @@ pub struct CompletionArgs {
 
 /// Prints a completion script.
 pub fn completions(args: &CompletionArgs) -> Result<(), Failure> {
-    let mut out = Vec::new();
-    clap_complete::generate(args.shell, &mut super::command(), "pluralis", &mut out);
-    print(&out)
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut super::command(), "pluralis", &mut script);
+    print(&script)
 }
 
 /// Prints the man page.
 pub fn man() -> Result<(), Failure> {
-    let mut out = Vec::new();
+    let mut script = Vec::new();
     clap_mangen::Man::new(super::command())
-        .render(&mut out)
+        .render(&mut script)
         .map_err(|e| Failure::machine(e.to_string()))?;
-    print(&out)
+    print(&script)
 }
 
 /// Writes to stdout; a reader that went away early (`| head`) is no error.
-pub(super) fn print(bytes: &[u8]) -> Result<(), Failure> {
-    match std::io::stdout().write_all(bytes) {
-        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Failure::machine(e.to_string()))
-        }
-        _ => Ok(()),
-    }
+pub(super) fn print(script: &[u8]) -> Result<(), Failure> {
+    out::text(&String::from_utf8_lossy(script))
 }

@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::Failure;
 use super::cache::CacheArgs;
 use super::progress::Display;
+use super::{Failure, out};
 use crate::experiment::{self, BYTES_PER_TOKEN, DryRun, Plan, RunOptions};
 use crate::ledger::{Amount, Caps, Money};
 use crate::report;
@@ -49,7 +49,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let cache = args.cache.file(configured);
     if args.dry_run {
         let priced = experiment::dry_run(&plan, cache)?;
-        return super::shell::print(dry_run(&plan, &priced).as_bytes());
+        return out::text(&dry_run(&plan, &priced));
     }
     let options = RunOptions {
         out: args.out.clone(),
@@ -66,13 +66,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }));
     display.finish();
     let (dir, summary, was_there) = done??;
-    let mut out = String::new();
+    let mut shown = String::new();
     if was_there {
-        out += "This run is finished already; nothing was called.\n";
+        shown += "This run is finished already; nothing was called.\n";
     }
-    out += &report::summary_table(&summary, &dir);
-    let _ = writeln!(out, "  page      {}", report::write_html(&dir)?.display());
-    super::shell::print(out.as_bytes())
+    shown += &report::summary_table(&summary, &dir);
+    let _ = writeln!(shown, "  page      {}", report::write_html(&dir)?.display());
+    out::text(&shown)
 }
 
 fn dry_run(plan: &Plan, priced: &DryRun) -> String {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::load::own_text;
+use super::load::{duplicate_id, own_text, same_id};
 use super::{DataError, Item, ItemRecord, Split, check_record};
 use crate::task::Task;
 
@@ -92,15 +92,15 @@ pub fn check(task: &Task, records: &[(usize, ItemRecord)]) -> CheckReport {
         ..CheckReport::default()
     };
     let mut items: Vec<(usize, Item)> = Vec::with_capacity(records.len());
-    let mut ids: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut ids: BTreeMap<String, (usize, &str)> = BTreeMap::new();
     for (row, record) in records {
-        if let Some(first) = ids.get(record.id.as_str()) {
-            let what = format!("the id `{}` is already that of row {first}", record.id);
-            let e = DataError::new(what, "ids are unique in a file; rename or remove one");
+        let key = same_id(&record.id);
+        if let Some(first) = ids.get(&key) {
+            let e = duplicate_id(&record.id, *first);
             report.problems.push(e.at_row(*row).at_column("id"));
             continue;
         }
-        ids.insert(&record.id, *row);
+        ids.insert(key, (*row, &record.id));
         match check_record(task, record, *row) {
             Ok(item) => items.push((*row, item)),
             Err(e) => report.problems.push(e),

@@ -74,49 +74,9 @@ impl DataError {
             out.push_str("; ");
             out.push_str(&self.advice);
         }
-        out
+        // Names of columns, fields and files are foreign text.
+        crate::text::visible(&out)
     }
-}
-
-/// The known word that a misspelt one most likely means, where one is near enough: at most a third
-/// of its letters differ (Damerau-Levenshtein), letter case aside.
-pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let word: String = word.trim().to_lowercase().chars().take(200).collect();
-    let distance = |other: &str| strsim::damerau_levenshtein(&word, &other.to_lowercase());
-    known
-        .into_iter()
-        .map(|k| (distance(k), k))
-        .min_by_key(|(d, _)| *d)
-        .filter(|(d, k)| *d <= (k.chars().count().max(word.chars().count()) / 3).max(1))
-        .map(|(_, k)| k)
-}
-
-/// `did you mean X? Known: A, B`, for an advice.
-pub(super) fn did_you_mean(word: &str, known: &[&str]) -> String {
-    let all = if known.is_empty() {
-        "none".to_owned()
-    } else {
-        known.join(", ")
-    };
-    match nearest(word, known.iter().copied()) {
-        Some(near) => format!("did you mean `{near}`? Known: {all}"),
-        None => format!("known: {all}"),
-    }
-}
-
-/// A text for a message: on one line, without control characters, at most 60 characters.
-pub(super) fn quoted(text: &str) -> String {
-    let short: String = text
-        .chars()
-        .take(60)
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect();
-    let dots = if text.chars().nth(60).is_some() {
-        "…"
-    } else {
-        ""
-    };
-    format!("`{short}{dots}`")
 }
 
 #[cfg(test)]
@@ -133,15 +93,5 @@ mod tests {
             "a.jsonl, row 3, votes.H: no label; write one"
         );
         assert_eq!(e.to_string(), "row 3, votes.H: no label; write one");
-    }
-
-    #[test]
-    fn near_words_are_found_and_far_ones_are_not() {
-        assert_eq!(
-            nearest("offensivness", ["offensiveness", "stereotype"]),
-            Some("offensiveness")
-        );
-        assert_eq!(nearest("xyz", ["offensiveness", "stereotype"]), None);
-        assert_eq!(nearest("ON", ["NO", "O1"]), Some("NO"));
     }
 }

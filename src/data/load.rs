@@ -6,10 +6,10 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Read, Write};
 use std::path::Path;
 
-use super::error::{did_you_mean, quoted};
 use super::{DataError, Item, ItemRecord, MAX_CELL_BYTES, Votes, normalise};
 use crate::locale::Locale;
 use crate::task::Task;
+use crate::text::{did_you_mean, is_invisible, position, quoted};
 
 /// A line longer than this is refused before it fills the memory.
 const MAX_LINE_BYTES: u64 = 64 * 1024 * 1024;
@@ -79,7 +79,7 @@ fn line_text(line: &[u8], first: bool) -> Result<&str, DataError> {
 }
 
 fn parse_record(text: &str) -> Result<ItemRecord, DataError> {
-    let record: ItemRecord = serde_json::from_str(text).map_err(|e| json_error(&e))?;
+    let record: ItemRecord = serde_json::from_str(text).map_err(|e| json_error(&e, text))?;
     for (field, value) in record_texts(&record) {
         check_text(value).map_err(|e| e.at_column(field))?;
     }
@@ -120,13 +120,17 @@ pub(super) fn check_text(text: &str) -> Result<(), DataError> {
     Ok(())
 }
 
-/// A JSON error in plain words; the place in the line becomes the column.
-pub(super) fn json_error(e: &serde_json::Error) -> DataError {
-    let text = e.to_string();
-    let what = text
+/// A JSON error in plain words; the place in the line (a line of `text`) becomes the column.
+pub(super) fn json_error(e: &serde_json::Error, text: &str) -> DataError {
+    let said = e.to_string();
+    let what = said
         .rsplit_once(" at line ")
-        .map_or(text.as_str(), |(what, _)| what)
+        .map_or(said.as_str(), |(what, _)| what)
         .to_owned();
+    let line = text.split('\n').nth(e.line().saturating_sub(1));
+    // The parser counts bytes, and people count characters.
+    let line = line.unwrap_or_default();
+    let column = position(line, e.column().saturating_sub(1)).1;
     let advice = if what.contains("surrogate") || what.contains("hex escape") {
         "a \\u escape is half of a pair (a lone surrogate) or cut off; write the whole character"
             .to_owned()
@@ -136,14 +140,27 @@ pub(super) fn json_error(e: &serde_json::Error) -> DataError {
             "id", "locale", "fields", "group", "votes", "raters", "meta", "split",
         ];
         did_you_mean(word, &known)
+    } else if let Some(rest) = what.strip_prefix("unknown variant `") {
+        let word = rest.split('`').next().unwrap_or_default();
+        did_you_mean(word, &["tune", "validation", "test"])
     } else if what.starts_with("missing field") {
         "an item has at least id, locale and fields".to_owned()
+    } else if what.contains("expected u32") {
+        "a number of votes is a whole number from 0".to_owned()
+    } else if line.starts_with('\u{feff}') {
+        "a byte order mark (U+FEFF) stands before this line, as where files were joined; remove it"
+            .to_owned()
+    } else if line.contains(['\u{2028}', '\u{2029}', '\u{85}']) && what.contains("trailing") {
+        "a Unicode line separator stands between two records; end each line with a line feed"
+            .to_owned()
+    } else if line.contains('\r') && what.contains("trailing") {
+        "the lines end in carriage returns alone; save the file with line feeds".to_owned()
     } else if e.is_eof() {
         "the line is cut off; each line holds one whole JSON object".to_owned()
     } else {
         "each line holds one JSON object".to_owned()
     };
-    DataError::new(what, advice).at_column(format!("character {}", e.column().max(1)))
+    DataError::new(what, advice).at_column(format!("character {column}"))
 }
 
 pub(super) fn io_error(doing: &str, name: &str, e: &std::io::Error) -> DataError {
@@ -172,6 +189,15 @@ fn check_inner(task: &Task, record: &ItemRecord) -> Result<Item, DataError> {
             "the id is empty or has control characters",
             "give each item an id",
         );
+        return Err(e.at_column("id"));
+    }
+    // A joiner shapes letters; everything else that is not drawn makes two ids look like one.
+    let hidden = |c: &char| {
+        is_invisible(*c) && !matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}')
+    };
+    if let Some(c) = record.id.chars().find(hidden) {
+        let what = format!("the id {} holds an invisible character", quoted(&record.id));
+        let e = DataError::new(what, format!("remove U+{:04X} from it", c as u32));
         return Err(e.at_column("id"));
     }
     let locale = Locale::parse(&record.locale).map_err(|e| {
@@ -309,20 +335,35 @@ fn label_of(task: &Task, criterion: usize, text: &str) -> Result<usize, DataErro
 pub fn load_items(task: &Task, path: &Path) -> Result<Vec<Item>, DataError> {
     let name = path.display().to_string();
     let records = read_records(path)?;
-    let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut seen: BTreeMap<String, (usize, &str)> = BTreeMap::new();
     let mut items = Vec::with_capacity(records.len());
     for (line, record) in &records {
-        if let Some(first) = seen.insert(&record.id, *line) {
-            let what = format!(
-                "the id {} is already that of row {first}",
-                quoted(&record.id)
-            );
-            let e = DataError::new(what, "ids are unique in a file; rename or remove one");
+        if let Some(first) = seen.insert(same_id(&record.id), (*line, &record.id)) {
+            let e = duplicate_id(&record.id, first);
             return Err(e.at_row(*line).at_column("id").in_file(name));
         }
         items.push(check_record(task, record, *line).map_err(|e| e.in_file(&name))?);
     }
     Ok(items)
+}
+
+/// What two ids may not share: an id in composed form (NFC), since people cannot tell the forms
+/// apart.
+pub(super) fn same_id(id: &str) -> String {
+    icu_normalizer::ComposingNormalizerBorrowed::new_nfc()
+        .normalize(id)
+        .into_owned()
+}
+
+/// The refusal of an id that an earlier row has, with that row.
+pub(super) fn duplicate_id(id: &str, (row, earlier): (usize, &str)) -> DataError {
+    let form = if id == earlier {
+        ""
+    } else {
+        " in another Unicode form"
+    };
+    let what = format!("the id {} is already that of row {row}{form}", quoted(id));
+    DataError::new(what, "ids are unique in a file; rename or remove one")
 }
 
 /// Writes an items file whole or not at all (a file beside it is renamed over it). One JSON object

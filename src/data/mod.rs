@@ -3,7 +3,6 @@
 
 mod item;
 mod error;
-mod text;
 mod groups;
 mod load;
 mod table;
@@ -11,10 +10,10 @@ mod check;
 mod split;
 pub mod import;
 
+pub use crate::text::{clean, is_invisible, nearest, normalise};
 pub use check::{CheckReport, CriterionCounts, Duplicate, Leak, LocaleCounts, check};
-pub use error::{DataError, nearest};
+pub use error::DataError;
 pub use item::{Item, ItemRecord, Split, Votes};
 pub use load::{check_record, digest, load_items, read_records, records_from, write_records};
 pub use split::{Shortage, SplitPlan, SplitReport, split};
 pub use table::{Format, MAX_CELL_BYTES, Row, Table, read_table, table_from_bytes};
-pub use text::{clean, is_invisible, normalise};

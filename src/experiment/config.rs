@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::endpoint::simulated::SimulatedConfig;
 use crate::optimize::{SearchOptions, StopOptions};
+use crate::text::{Fault, decode, key_advice, not_a_file_name};
 
 /// An experiment file. Relative paths are relative to the file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -192,20 +193,10 @@ pub enum ConfigError {
         /// The system's reason.
         source: std::io::Error,
     },
-    /// Not TOML, an unknown key, a missing key or a value of the wrong kind.
-    #[error("{message}")]
-    Toml {
-        /// The file.
-        path: PathBuf,
-        /// Its text.
-        text: String,
-        /// Bytes of the offending place.
-        span: Option<std::ops::Range<usize>>,
-        /// What is wrong.
-        message: String,
-        /// What to write instead.
-        help: Option<String>,
-    },
+    /// No text, not TOML, an unknown key, a missing key, a value of the wrong kind, or one that
+    /// must not stand in a file from elsewhere.
+    #[error(transparent)]
+    Fault(#[from] Box<Fault>),
     /// A `--set` that is not `key=value`, or whose key is unknown.
     #[error("--set {given}: {message}")]
     Set {
@@ -216,14 +207,6 @@ pub enum ConfigError {
         /// What to write instead.
         help: Option<String>,
     },
-    /// The file parses but what it asks for does not fit together.
-    #[error("{}: {what}", path.display())]
-    Invalid {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong and what to write.
-        what: String,
-    },
 }
 
 impl Config {
@@ -232,19 +215,29 @@ impl Config {
     /// # Errors
     /// [`ConfigError`] with the place and the nearest known key.
     pub fn load(path: &Path, overrides: &[String]) -> Result<Self, ConfigError> {
-        let text = std::fs::read_to_string(path).map_err(|source| ConfigError::Io {
+        let bytes = std::fs::read(path).map_err(|source| ConfigError::Io {
             path: path.to_owned(),
             source,
         })?;
-        let text = text.strip_prefix('\u{feff}').unwrap_or(&text).to_owned();
-        let from_toml = |e: &toml::de::Error| ConfigError::Toml {
-            path: path.to_owned(),
-            text: text.clone(),
-            span: e.span(),
-            message: e.message().to_owned(),
-            help: nearest_key(e.message()),
-        };
+        let text = decode(path, bytes).map_err(Box::new)?;
+        let from_toml = |e: &toml::de::Error| Box::new(Fault::toml(path, &text, e));
         let config: Config = toml::from_str(&text).map_err(|e| from_toml(&e))?;
+        if let Some(cache) = &config.cache
+            && leaves_its_folder(cache)
+        {
+            let what = format!(
+                "the cache `{}` lies outside this file's folder",
+                cache.display()
+            );
+            let advice = "a file from elsewhere must not choose where this machine is written to: \
+                          name a file in its folder, or say --set cache=PATH";
+            return Err(Box::new(Fault::naming(path, &text, what, advice)).into());
+        }
+        if let Some((what, advice)) = config.dangerous() {
+            // The key's own text is not shown: it may be a secret.
+            let shown = if what.contains("key_env") { "" } else { &text };
+            return Err(Box::new(Fault::naming(path, shown, what, advice)).into());
+        }
         if overrides.is_empty() {
             return Ok(config);
         }
@@ -259,10 +252,45 @@ impl Config {
                 .map_err(|e: toml::de::Error| ConfigError::Set {
                     given: given.clone(),
                     message: e.message().to_owned(),
-                    help: nearest_key(e.message()),
+                    help: key_advice(e.message()),
                 })?;
+            if let Some((message, help)) = last.dangerous() {
+                let secret = message.contains("key_env");
+                return Err(ConfigError::Set {
+                    given: if secret {
+                        "…key_env=…".into()
+                    } else {
+                        given.clone()
+                    },
+                    message,
+                    help: Some(help.to_owned()),
+                });
+            }
         }
         Ok(last)
+    }
+
+    /// What must not be in a config, wherever it comes from: a name that is no folder's, a key in
+    /// the place of the variable that holds it. With what to write instead.
+    fn dangerous(&self) -> Option<(String, &'static str)> {
+        if let Some(why) = not_a_file_name(&self.name) {
+            let what = format!("the name `{}` becomes a folder, and {why}", self.name);
+            return Some((what, "write a plain name, as in name = \"my-run\""));
+        }
+        let endpoints = [Some(&self.judge), self.writer.as_ref()];
+        let pasted = endpoints.into_iter().flatten().any(|e| match e {
+            EndpointConfig::Openai {
+                key_env: Some(variable),
+                ..
+            } => !is_variable(variable),
+            _ => false,
+        });
+        pasted.then(|| {
+            let what = "key_env is no name of an environment variable; is it the key itself?";
+            let advice = "put the key into a variable (export MY_KEY=...) and write its name, as in \
+                          key_env = \"MY_KEY\"";
+            (what.to_owned(), advice)
+        })
     }
 
     /// The file with every default written out.
@@ -307,27 +335,18 @@ fn set(table: &mut toml::Table, given: &str) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// From serde's "unknown field `x`, expected one of `a`, `b`": the known key nearest to x.
-fn nearest_key(message: &str) -> Option<String> {
-    let rest = message
-        .strip_prefix("unknown field `")
-        .or_else(|| message.strip_prefix("unknown variant `"))?;
-    let mut quoted = rest.split('`');
-    let given = quoted.next()?;
-    let known: Vec<&str> = quoted.skip(1).step_by(2).collect();
-    let near = known
-        .iter()
-        .map(|k| (strsim::damerau_levenshtein(given, k), k))
-        .min()?;
-    Some(if near.0 <= given.chars().count().max(3) / 2 + 1 {
-        format!(
-            "did you mean `{}`? The known keys here are: {}",
-            near.1,
-            known.join(", ")
-        )
-    } else {
-        format!("the known keys here are: {}", known.join(", "))
-    })
+/// Whether a text can name an environment variable (POSIX: letters, digits and `_`).
+fn is_variable(name: &str) -> bool {
+    !name.starts_with(|c: char| c.is_ascii_digit())
+        && !name.is_empty()
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+/// Whether a relative path may lead out of the folder that it is relative to.
+fn leaves_its_folder(path: &Path) -> bool {
+    use std::path::Component::{CurDir, Normal};
+    path.components()
+        .any(|part| !matches!(part, Normal(_) | CurDir))
 }
 
 #[cfg(test)]
@@ -349,16 +368,11 @@ mod tests {
     #[test]
     fn an_unknown_key_names_the_nearest_one_and_its_place() {
         let text = format!("{MINIMAL}[budget]\ncals = 3\n");
-        let Err(ConfigError::Toml {
-            span: Some(span),
-            help: Some(help),
-            ..
-        }) = load(&text, &[])
-        else {
+        let Err(ConfigError::Fault(fault)) = load(&text, &[]) else {
             panic!("accepted")
         };
-        assert_eq!(&text[span], "cals");
-        assert!(help.contains("`calls`"), "{help}");
+        assert_eq!(&text[fault.span.clone().unwrap()], "cals");
+        assert!(fault.advice.contains("`calls`"), "{fault}");
         let Err(ConfigError::Set {
             given,
             help: Some(help),

@@ -1,12 +1,13 @@
 //! A config with everything it names read and checked: task, starting version, items, splits.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::config::{Config, ConfigError};
 use crate::data::{self, DataError, Item, Split, SplitPlan};
 use crate::optimize::Threshold;
 use crate::prompt::{Fence, RenderError, Renderer, SeedError, Version, load_seed};
 use crate::task::{Task, TaskError, parse_task};
+use crate::text::{Fault, decode, did_you_mean, quoted};
 
 /// A checked experiment. Nothing behind it sees raw TOML.
 #[derive(Debug)]
@@ -37,25 +38,15 @@ pub enum PlanError {
     /// The file itself.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// The task file.
-    #[error("{}: {source}", path.display())]
-    Task {
-        /// The task file.
-        path: PathBuf,
-        /// Its text, to show the place.
-        text: String,
-        /// What is wrong.
-        source: Box<TaskError>,
-    },
+    /// The task file, or a template, with the place.
+    #[error(transparent)]
+    Fault(#[from] Box<Fault>),
     /// The starting version.
     #[error(transparent)]
     Seed(#[from] SeedError),
     /// The items.
     #[error(transparent)]
     Data(#[from] DataError),
-    /// A template.
-    #[error(transparent)]
-    Render(#[from] RenderError),
 }
 
 impl Plan {
@@ -73,12 +64,12 @@ impl Plan {
     /// As [`load`](Self::load).
     pub fn load_from(path: &Path, base: &Path, overrides: &[String]) -> Result<Self, PlanError> {
         let config = Config::load(path, overrides)?;
-        let invalid = |what: String| {
-            PlanError::Config(ConfigError::Invalid {
-                path: path.to_owned(),
-                what,
-            })
+        let refuse = |what: String, advice: &str| -> PlanError {
+            // The file was read a moment ago; should it be gone, only the place is not shown.
+            let text = std::fs::read_to_string(path).unwrap_or_default();
+            Box::new(Fault::naming(path, &text, what, advice)).into()
         };
+        let invalid = |what: String| refuse(what, "");
         let folder = base.join(&config.task.folder);
         let task = load_task(&folder, config.task.reading.as_deref())?;
         let start = load_seed(&task, &folder.join(&config.task.start))?;
@@ -90,16 +81,20 @@ impl Plan {
             items.extend(data::load_items(&task, &base.join(file))?);
         }
         if let Some(twice) = first_duplicate(&items) {
-            return Err(invalid(format!(
-                "the item id `{twice}` is in two of the items files"
-            )));
+            let what = format!("the item id {} is in two of the items files", quoted(twice));
+            return Err(refuse(
+                what,
+                "ids are unique in a run; rename or remove one",
+            ));
         }
         if !config.data.locales.is_empty() {
             for wanted in &config.data.locales {
                 if !items.iter().any(|i| i.locale.as_str() == wanted) {
-                    return Err(invalid(format!(
-                        "[data] locales names `{wanted}`, and no item has it"
-                    )));
+                    let known: std::collections::BTreeSet<&str> =
+                        items.iter().map(|i| i.locale.as_str()).collect();
+                    let known: Vec<&str> = known.into_iter().collect();
+                    let what = format!("[data] locales names `{wanted}`, and no item has it");
+                    return Err(refuse(what, &did_you_mean(wanted, &known)));
                 }
             }
             items.retain(|i| config.data.locales.iter().any(|l| l == i.locale.as_str()));
@@ -161,16 +156,32 @@ impl Plan {
             data_digest,
             fence,
         };
-        plan.check_rendering()?;
+        plan.check_rendering(&folder.join(&plan.config.task.start))?;
         Ok(plan)
     }
 
     /// Every template must render for every item that will be judged, before a call is spent.
-    fn check_rendering(&self) -> Result<(), RenderError> {
-        let renderer = Renderer::new(&self.task, &self.start, &self.fence)?;
+    fn check_rendering(&self, seed: &Path) -> Result<(), PlanError> {
+        let fault = |e: &RenderError, of: &str| {
+            let (template, source) = match e.template() {
+                "prefix" => ("prefix", &self.start.skeleton.prefix),
+                other => (other, &self.start.skeleton.item),
+            };
+            let file = format!("{}.{template}.tera", self.start.skeleton.name);
+            let what = format!("{}{of}", e.what());
+            let path = seed.with_file_name(file);
+            Box::new(Fault::new(&path, source, e.place(source), what, e.advice()))
+        };
+        let renderer =
+            Renderer::new(&self.task, &self.start, &self.fence).map_err(|e| fault(&e, ""))?;
         for &i in self.tune.iter().chain(&self.validation).chain(&self.test) {
             for c in (0..self.task.criteria.len()).map(Some).chain([None]) {
-                renderer.prompt(&self.items[i], c)?;
+                renderer.prompt(&self.items[i], c).map_err(|e| {
+                    fault(
+                        &e,
+                        &format!(" (for the item {})", quoted(&self.items[i].id)),
+                    )
+                })?;
             }
         }
         Ok(())
@@ -189,17 +200,20 @@ impl Plan {
 /// Reads `task.toml` of a task folder.
 ///
 /// # Errors
-/// [`PlanError::Task`] or an unreadable file.
+/// [`PlanError::Fault`] with the place, or an unreadable file.
 pub fn load_task(folder: &Path, reading: Option<&str>) -> Result<Task, PlanError> {
     let path = folder.join("task.toml");
-    let text = std::fs::read_to_string(&path).map_err(|source| ConfigError::Io {
+    let bytes = std::fs::read(&path).map_err(|source| ConfigError::Io {
         path: path.clone(),
         source,
     })?;
-    parse_task(&text, reading).map_err(|e| PlanError::Task {
-        path,
-        text,
-        source: Box::new(e),
+    let text = decode(&path, bytes).map_err(Box::new)?;
+    parse_task(&text, reading).map_err(|e| {
+        let fault = match e {
+            TaskError::Toml(e) => Fault::toml(&path, &text, &e),
+            TaskError::Invalid { .. } => Fault::naming(&path, &text, e.to_string(), ""),
+        };
+        Box::new(fault).into()
     })
 }
 

@@ -1,5 +1,5 @@
 //! Reading answers: alternatives of the first token, a label word, or a JSON object. Works on
-//! lower-cased text without word boundaries, so that every script is equal.
+//! folded text (lower case, one Unicode form) without word boundaries, so that every script is equal.
 
 use serde_json::{Value, json};
 
@@ -7,6 +7,7 @@ use super::verdict::{FailureKind, Reading};
 use crate::endpoint::{Finish, Response};
 use crate::prompt::Version;
 use crate::task::{Criterion, Scale, Task};
+use crate::text::fold;
 
 /// Reads the label distribution from the alternatives of the first token: a token counts for the
 /// label whose word begins with it, if there is one such label only.
@@ -43,14 +44,14 @@ pub fn read_top_logprobs(words: &[&str], response: &Response) -> Reading {
 
 /// The only label whose word starts with the text.
 fn unique_prefix(words: &[&str], text: &str) -> Option<usize> {
-    let text = text.trim().to_lowercase();
+    let text = fold(text);
     if text.is_empty() {
         return None;
     }
     let mut hits = words
         .iter()
         .enumerate()
-        .filter(|(_, w)| w.to_lowercase().starts_with(&text));
+        .filter(|(_, w)| fold(w).starts_with(&text));
     let first = hits.next()?.0;
     hits.next().is_none().then_some(first)
 }
@@ -58,17 +59,15 @@ fn unique_prefix(words: &[&str], text: &str) -> Option<usize> {
 /// Reads a label from free text: the word or the name of exactly one label, where a longer match
 /// covers a shorter one inside it ("not offensive" is not "offensive").
 pub fn read_label(criterion: &Criterion, words: &[&str], text: &str) -> Reading {
-    let answer = text.to_lowercase();
+    let answer = fold(text);
     let trimmed = answer.trim_matches(|c: char| c.is_whitespace() || c.is_ascii_punctuation());
-    let exact = |l: usize| {
-        trimmed == words[l].to_lowercase() || trimmed == criterion.labels[l].name.to_lowercase()
-    };
+    let exact = |l: usize| trimmed == fold(words[l]) || trimmed == fold(&criterion.labels[l].name);
     if let Some(label) = (0..words.len()).find(|&l| exact(l)) {
         return Reading::Label { label };
     }
     let mut spans: Vec<(usize, usize, usize)> = Vec::new();
     for (label, word) in words.iter().enumerate() {
-        let word = word.to_lowercase();
+        let word = fold(word);
         // Bare "S" or "1" occurs in any text; such words are only read when they are the whole answer.
         if word.chars().count() < 2 {
             continue;

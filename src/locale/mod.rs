@@ -36,16 +36,19 @@ impl Locale {
     pub fn parse(text: &str) -> Result<Self, LocaleError> {
         let error = |why: &str| LocaleError {
             text: text.chars().take(60).collect(),
-            why: why.into(),
+            why: match names::nearest_tag(text) {
+                Some(tag) => format!("did you mean `{tag}`? {why}"),
+                None => why.into(),
+            },
         };
         let id = LanguageIdentifier::try_from_str(&text.trim().replace('_', "-"))
-            .map_err(|_| error("write a BCP-47 tag such as es-MX (language, then region)"))?;
+            .map_err(|_| error("Write a BCP-47 tag such as es-MX (language, then region)"))?;
         if id.language.is_unknown() {
-            return Err(error("the language is missing; write a tag such as es-MX"));
+            return Err(error("The language is missing; write a tag such as es-MX"));
         }
         if !id.variants.is_empty() {
             return Err(error(
-                "variants are not part of a locale here; keep language and region",
+                "Variants are not part of a locale here; keep language and region",
             ));
         }
         Ok(Self(id.to_string().into()))
@@ -153,6 +156,26 @@ mod tests {
         ] {
             assert!(Locale::parse(bad).is_err(), "{bad} was accepted");
         }
+    }
+
+    #[test]
+    fn what_is_no_tag_gets_the_nearest_one() {
+        for (given, want) in [
+            ("Spanish (Mexico)", "es-MX"),
+            ("es-Mexico", "es-MX"),
+            ("spansh_mexco", "es-MX"),
+            ("esMX-", "es-MX"),
+            ("Brazilian Portuguese", "pt-BR"),
+            ("english_United Kingdom", "en-GB"),
+            ("de-DE\u{200f}", "de-DE"),
+            ("Hindi", "hi"),
+            ("th TH", "th-TH"),
+        ] {
+            let why = Locale::parse(given).unwrap_err().why;
+            assert!(why.contains(&format!("`{want}`")), "{given}: {why}");
+        }
+        let why = Locale::parse("../../etc/passwd").unwrap_err().why;
+        assert!(!why.contains("did you mean"), "{why}");
     }
 
     #[test]

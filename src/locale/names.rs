@@ -150,3 +150,65 @@ pub(super) fn language_alias(code: &str) -> String {
         other => other.into(),
     }
 }
+
+/// The known tag that a text most likely means: its parts are read as codes or as English names of
+/// languages and countries, misspelt ones included.
+pub(super) fn nearest_tag(text: &str) -> Option<String> {
+    use crate::text::nearest;
+    let text: String = text
+        .chars()
+        .filter(|c| !crate::text::is_invisible(*c))
+        .take(80)
+        .collect();
+    let words: Vec<&str> = text
+        .split(|c: char| !c.is_alphanumeric() && c != ' ')
+        .flat_map(|part| {
+            let pieces = part.split(' ').filter(move |piece| *piece != part);
+            std::iter::once(part).chain(pieces)
+        })
+        .map(str::trim)
+        .filter(|word| !word.is_empty())
+        .collect();
+    let language = |word: &str| {
+        let code = LANGUAGES.iter().find(|(c, _)| c.eq_ignore_ascii_case(word));
+        let name = || {
+            let near = nearest(word, LANGUAGES.iter().map(|(_, name)| *name))?;
+            LANGUAGES.iter().find(|(_, name)| *name == near)
+        };
+        let long = word.chars().count() > 3;
+        code.or_else(|| long.then(name).flatten())
+            .map(|(code, _)| *code)
+    };
+    let region = |word: &str| {
+        let known = || {
+            let names = REGIONS.iter().flat_map(|(_, names)| names.iter().copied());
+            // `Brazilian` is nearer to Brazil than to anything else.
+            let near = nearest(word, names.clone()).or_else(|| {
+                names
+                    .clone()
+                    .find(|n| n.len() > 4 && word.to_lowercase().starts_with(&n.to_lowercase()))
+            })?;
+            region_code(near)
+        };
+        region_code(word).or_else(|| (word.chars().count() > 3).then(known).flatten())
+    };
+    let tag = |language: &str, region: Option<&str>| match region {
+        Some(region) => format!("{language}-{region}"),
+        None => language.to_owned(),
+    };
+    if let Some((at, found)) = words
+        .iter()
+        .enumerate()
+        .find_map(|(i, w)| Some((i, language(w)?)))
+    {
+        let rest = words.iter().enumerate().filter(|(i, _)| *i != at);
+        return Some(tag(found, rest.map(|(_, w)| *w).find_map(region)));
+    }
+    // Codes that stand together: `esMX`.
+    let code: String = text.chars().filter(|c| c.is_alphanumeric()).collect();
+    [2, 3].into_iter().find_map(|at| {
+        let (first, rest) = code.split_at_checked(at)?;
+        let found = region_code(rest)?;
+        Some(tag(language(first)?, Some(found)))
+    })
+}

@@ -74,12 +74,90 @@ pub enum RenderError {
     },
 }
 
+impl RenderError {
+    /// `prefix` or `item`.
+    pub fn template(&self) -> &'static str {
+        match self {
+            Self::Template { template, .. }
+            | Self::UnknownVariable { template, .. }
+            | Self::MissingVariable { template, .. } => template,
+        }
+    }
+
+    /// What is wrong, on one line, without the place.
+    pub fn what(&self) -> String {
+        match self {
+            Self::Template { what, .. } => {
+                let first = what.lines().next().unwrap_or_default();
+                let first = first.strip_prefix("error: ").unwrap_or(first);
+                format!("the template does not work: {first}")
+            }
+            Self::UnknownVariable { variable, .. } => {
+                format!("the template reads `{variable}`, which is no slot")
+            }
+            Self::MissingVariable { variable, .. } => {
+                format!("the template never reads `{variable}`, so the judge would not see it")
+            }
+        }
+    }
+
+    /// What to write instead.
+    pub fn advice(&self) -> String {
+        match self {
+            Self::Template { .. } => "look at the place; {{ value }} shows a value, {% if x %} … \
+                 {% endif %} and {% for x in list %} … {% endfor %} are blocks"
+                .to_owned(),
+            Self::UnknownVariable {
+                variable, known, ..
+            } => {
+                let known: Vec<&str> = known.split(", ").collect();
+                crate::text::did_you_mean(variable, &known)
+            }
+            Self::MissingVariable { variable, .. } => {
+                format!("show `{variable}` in it, as the shipped templates do")
+            }
+        }
+    }
+
+    /// Bytes of the place in the template's source: where the parser points, where the unknown
+    /// variable stands first, or the end of a template that leaves one out.
+    pub fn place(&self, source: &str) -> Option<std::ops::Range<usize>> {
+        match self {
+            Self::Template { what, .. } => {
+                let at = what.split_once("--> ")?.1.lines().next()?;
+                let mut numbers = at.rsplit(':').map(str::parse::<usize>);
+                let (column, row) = (numbers.next()?.ok()?, numbers.next()?.ok()?);
+                let line = source.split_inclusive('\n').nth(row.checked_sub(1)?)?;
+                let start = line.as_ptr() as usize - source.as_ptr() as usize;
+                let skip = line.char_indices().nth(column.checked_sub(1)?);
+                let at = start + skip.map_or(line.len(), |(at, _)| at);
+                Some(at..(at + 1).min(source.len()))
+            }
+            Self::UnknownVariable { variable, .. } => {
+                let part =
+                    |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || "_.".contains(c));
+                let (at, _) = source.match_indices(variable.as_str()).find(|(at, word)| {
+                    !part(source[..*at].chars().next_back())
+                        && !source[at + word.len()..]
+                            .starts_with(|c: char| c.is_alphanumeric() || c == '_')
+                })?;
+                Some(at..at + variable.len())
+            }
+            Self::MissingVariable { .. } => {
+                let end = source.trim_end().len();
+                Some(end..end)
+            }
+        }
+    }
+}
+
 /// A delimiter around item text that the item cannot contain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fence(String);
 
 impl Fence {
-    /// Draws a delimiter from the run's seed; draws again until no text contains it.
+    /// Draws a delimiter from the run's seed; draws again until no text contains it, in whatever
+    /// letter case, Unicode form or with invisible characters in between.
     pub fn draw<'a>(seed: u64, texts: impl Iterator<Item = &'a str> + Clone) -> Self {
         for attempt in 0u32.. {
             let digest = blake3::derive_key(
@@ -87,7 +165,7 @@ impl Fence {
                 &[&seed.to_le_bytes()[..], &attempt.to_le_bytes()].concat(),
             );
             let name = format!("item-{:02x}{:02x}{:02x}", digest[0], digest[1], digest[2]);
-            if !texts.clone().any(|t| t.contains(&name)) {
+            if !texts.clone().any(|t| holds(t, &name)) {
                 return Self(name);
             }
         }
@@ -100,12 +178,32 @@ impl Fence {
     }
 }
 
+/// Whether a reader could take a part of the text for the delimiter. Full-width letters and signs
+/// are read as their plain forms, since a model may read them so.
+fn holds(text: &str, name: &str) -> bool {
+    if text.is_ascii() {
+        return text.to_ascii_lowercase().contains(name);
+    }
+    let plain = |c: char| match c {
+        '\u{ff01}'..='\u{ff5e}' => char::from_u32(c as u32 - 0xfee0).unwrap_or(c),
+        '\u{2010}'..='\u{2015}' | '\u{2212}' => '-',
+        other => other,
+    };
+    crate::text::fold(text)
+        .chars()
+        .map(plain)
+        .collect::<String>()
+        .contains(name)
+}
+
 /// A version's templates, parsed and checked once, ready to render.
 pub struct Renderer<'a> {
     task: &'a Task,
     version: &'a Version,
     tera: Tera,
     fence: &'a Fence,
+    /// Whether prefix and item put their texts between delimiters; elsewhere a text is one line.
+    fenced: [bool; 2],
 }
 
 #[derive(Serialize)]
@@ -179,6 +277,7 @@ impl<'a> Renderer<'a> {
         let mut tera = Tera::new();
         tera.autoescape_on(Vec::<&str>::new());
         let skeleton = &version.skeleton;
+        let mut fenced = [false; 2];
         for (template, source, slots, needed) in [
             ("prefix", &skeleton.prefix, PREFIX_SLOTS, &["demos"][..]),
             ("item", &skeleton.item, ITEM_SLOTS, &["item"][..]),
@@ -210,12 +309,14 @@ impl<'a> Renderer<'a> {
                     variable,
                 });
             }
+            fenced[usize::from(template == "item")] = used.contains("fence");
         }
         Ok(Self {
             task,
             version,
             tera,
             fence,
+            fenced,
         })
     }
 
@@ -253,7 +354,7 @@ impl<'a> Renderer<'a> {
             .map(|(f, text)| FieldView {
                 name: &f.name,
                 title: &f.title,
-                text: text.clone(),
+                text: one_line(text, self.fenced[1]),
             });
         context.insert(
             "item",
@@ -319,7 +420,11 @@ impl<'a> Renderer<'a> {
         let fields = self.task.fields.iter().map(|f| FieldView {
             name: &f.name,
             title: &f.title,
-            text: demo.fields.get(&f.name).cloned().unwrap_or_default(),
+            text: demo
+                .fields
+                .get(&f.name)
+                .map(|text| one_line(text, self.fenced[0]))
+                .unwrap_or_default(),
         });
         let word = |c: usize| {
             let criterion = &self.task.criteria[c];
@@ -354,4 +459,18 @@ impl<'a> Renderer<'a> {
                 what: e.to_string(),
             })
     }
+}
+
+/// A text that stands in a line of its own without delimiters may not begin another line: every
+/// character that ends a line (Unicode 5.8: LF, VT, FF, CR, NEL, LS, PS) becomes a space there.
+fn one_line(text: &str, fenced: bool) -> String {
+    if fenced {
+        return text.to_owned();
+    }
+    text.replace(
+        [
+            '\n', '\u{b}', '\u{c}', '\r', '\u{85}', '\u{2028}', '\u{2029}',
+        ],
+        " ",
+    )
 }

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use super::version::task_digest;
 use super::{AnswerFormat, Calibration, Skeleton, Style, Version, Words};
 use crate::task::Task;
+use crate::text::{Fault, decode, not_a_file_name};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -38,22 +39,9 @@ pub enum SeedError {
         /// The system's reason.
         source: std::io::Error,
     },
-    /// Not TOML, or an unknown key.
-    #[error("{}: {what}", path.display())]
-    Toml {
-        /// The file.
-        path: PathBuf,
-        /// The place and the reason.
-        what: Box<toml::de::Error>,
-    },
-    /// A format from a later program.
-    #[error("{}: format {found} is not known to this program, which reads format 1", path.display())]
-    Format {
-        /// The file.
-        path: PathBuf,
-        /// The number in it.
-        found: u32,
-    },
+    /// No text, not TOML, an unknown key, a later format, or a name that leads elsewhere.
+    #[error(transparent)]
+    Fault(#[from] Box<Fault>),
 }
 
 /// Loads `seed` (a path to a seed file) with the templates that lie beside it.
@@ -61,19 +49,34 @@ pub enum SeedError {
 /// # Errors
 /// [`SeedError`] naming the file.
 pub fn load_seed(task: &Task, seed: &Path) -> Result<Version, SeedError> {
-    let read = |path: PathBuf| {
-        std::fs::read_to_string(&path).map_err(|source| SeedError::Io { path, source })
+    let read = |path: PathBuf| -> Result<String, SeedError> {
+        let bytes = match std::fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(source) => return Err(SeedError::Io { path, source }),
+        };
+        Ok(decode(&path, bytes).map_err(Box::new)?)
     };
     let text = read(seed.to_owned())?;
-    let raw: RawSeed = toml::from_str(&text).map_err(|e| SeedError::Toml {
-        path: seed.to_owned(),
-        what: Box::new(e),
-    })?;
+    let raw: RawSeed = toml::from_str(&text).map_err(|e| Box::new(Fault::toml(seed, &text, &e)))?;
     if raw.format != 1 {
-        return Err(SeedError::Format {
-            path: seed.to_owned(),
-            found: raw.format,
-        });
+        let what = format!("format {} is not known to this program", raw.format);
+        let at = text.find("format").map(|at| at..at + "format".len());
+        let fault = Fault::new(
+            seed,
+            &text,
+            at,
+            what,
+            "it reads format 1: is a newer one needed?",
+        );
+        return Err(Box::new(fault).into());
+    }
+    if let Some(why) = not_a_file_name(&raw.skeleton) {
+        let what = format!(
+            "the skeleton `{}` names template files, and {why}",
+            raw.skeleton
+        );
+        let advice = "name templates that lie beside this file, as in skeleton = \"chat\"";
+        return Err(Box::new(Fault::naming(seed, &text, what, advice)).into());
     }
     let folder = seed.parent().unwrap_or(Path::new("."));
     let skeleton = Skeleton {

@@ -3,6 +3,8 @@
 
 use std::fmt::Write as _;
 
+use super::escape_html;
+
 /// A share with its interval, as a mark in a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Mark {
@@ -45,7 +47,7 @@ pub(super) fn intervals(rows: &[Row]) -> String {
             "<text class=\"name\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
             LEFT - 10.0,
             y + 4.0,
-            escape(&row.name)
+            escape_html(&row.name)
         );
         for (mark, class, shift) in [(row.before, "before", -5.0), (row.after, "after", 5.0)] {
             let Some(m) = mark else { continue };
@@ -56,7 +58,7 @@ pub(super) fn intervals(rows: &[Row]) -> String {
                 x(m.low),
                 x(m.high),
                 x(m.value),
-                escape(&row.name),
+                escape_html(&row.name),
                 100.0 * m.value,
                 100.0 * m.low,
                 100.0 * m.high
@@ -69,7 +71,7 @@ pub(super) fn intervals(rows: &[Row]) -> String {
                 x(people),
                 y - 11.0,
                 y + 11.0,
-                escape(&row.name),
+                escape_html(&row.name),
                 100.0 * people
             );
         }
@@ -87,22 +89,6 @@ fn axis(out: &mut String, bottom: f64) {
             bottom + 17.0
         );
     }
-}
-
-/// Text that may stand between tags and in quoted attributes.
-pub(super) fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            c => out.push(c),
-        }
-    }
-    out
 }
 
 #[cfg(test)]

@@ -2,8 +2,10 @@
 //! Must never call a model, and never re-score.
 
 mod chart;
+mod escape;
 mod html;
 mod table;
 
+pub use escape::escape_html;
 pub use html::{ReportError, html, write_html};
 pub use table::{percent, summary_table};

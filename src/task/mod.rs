@@ -7,6 +7,8 @@ mod rules;
 pub use parse::{TaskError, parse_task};
 pub use rules::{Condition, OutcomeRule, Rate};
 
+use crate::text::fold;
+
 /// A checked task: everything downstream may rely on its names being unique and resolved.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Task {
@@ -91,10 +93,15 @@ pub struct Label {
 }
 
 impl Criterion {
-    /// Index of a label by its name or one of its aliases, ignoring case and outer white space.
+    /// Index of a label by its name or one of its aliases, ignoring case, Unicode form, invisible
+    /// characters and outer white space.
     pub fn label_index(&self, text: &str) -> Option<usize> {
-        let text = text.trim().to_lowercase();
-        let same = |other: &str| other.to_lowercase() == text;
+        // Most files spell labels as the task does; only others are worth folding.
+        if let Some(exact) = self.labels.iter().position(|l| l.name == text) {
+            return Some(exact);
+        }
+        let text = fold(text);
+        let same = |other: &str| fold(other) == text;
         self.labels.iter().position(|l| same(&l.name)).or_else(|| {
             self.labels
                 .iter()
@@ -129,8 +136,12 @@ impl Task {
     /// where one was applied.
     pub fn vote_label(&self, criterion: usize, text: &str) -> Option<usize> {
         if let Some(map) = self.relabel.get(criterion) {
-            let text = text.trim().to_lowercase();
-            if let Some((_, ix)) = map.iter().find(|(from, _)| from.to_lowercase() == text) {
+            let exact = map.iter().find(|(from, _)| from == text);
+            let folded = || {
+                let text = fold(text);
+                map.iter().find(|(from, _)| fold(from) == text)
+            };
+            if let Some((_, ix)) = exact.or_else(folded) {
                 return Some(*ix);
             }
         }

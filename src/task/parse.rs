@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
+use crate::text::{did_you_mean, fold, is_steering, not_a_file_name};
+
 use super::{Condition, Criterion, Field, Label, OutcomeRule, Rate, Scale, Task};
 
 /// Why a task file is refused.
@@ -143,6 +145,12 @@ pub fn parse_task(text: &str, reading: Option<&str>) -> Result<Task, TaskError> 
             raw.format
         )));
     }
+    if let Some(why) = not_a_file_name(&raw.name) {
+        return Err(invalid(format!(
+            "`{}` is no name of a task: {why}",
+            raw.name
+        )));
+    }
     if raw.criteria.is_empty() {
         return Err(invalid("a task needs at least one [[criteria]]".into()));
     }
@@ -166,12 +174,8 @@ pub fn parse_task(text: &str, reading: Option<&str>) -> Result<Task, TaskError> 
             .find(|r| r.name == name)
             .ok_or_else(|| {
                 invalid(format!(
-                    "there is no reading `{name}`; the task has {}",
-                    if known.is_empty() {
-                        "none".into()
-                    } else {
-                        known.join(", ")
-                    }
+                    "there is no reading `{name}`; {}",
+                    did_you_mean(name, &known)
                 ))
             })?;
         (criteria, relabel) = apply_reading(&criteria, found).map_err(invalid)?;
@@ -179,6 +183,7 @@ pub fn parse_task(text: &str, reading: Option<&str>) -> Result<Task, TaskError> 
     let condition = |map: &BTreeMap<String, String>| resolve(&criteria, map).map_err(invalid);
     let mut outcomes = Vec::new();
     for o in &raw.outcomes {
+        check_name("outcome", &o.name).map_err(invalid)?;
         outcomes.push(OutcomeRule {
             name: o.name.clone(),
             when: condition(&o.when)?,
@@ -202,6 +207,7 @@ pub fn parse_task(text: &str, reading: Option<&str>) -> Result<Task, TaskError> 
                     ))
                 })
         });
+        check_name("rate", &r.name).map_err(invalid)?;
         rates.push(Rate {
             name: r.name.clone(),
             title: r.title.clone(),
@@ -256,7 +262,22 @@ fn check_fields(raw: &[RawField]) -> Result<Vec<Field>, String> {
         .collect()
 }
 
+/// Names go into tables, files and terminals.
+fn check_name(what: &str, name: &str) -> Result<(), String> {
+    if name.trim().is_empty() {
+        return Err(format!("a {what} has an empty name"));
+    }
+    if name.chars().any(is_steering) {
+        let name = crate::text::visible(name);
+        return Err(format!(
+            "the name `{name}` of a {what} holds a control character or a mark of writing direction"
+        ));
+    }
+    Ok(())
+}
+
 fn check_criterion(raw: &RawCriterion) -> Result<Criterion, String> {
+    check_name("criterion", &raw.name)?;
     let labels: Vec<Label> = raw
         .labels
         .iter()
@@ -293,9 +314,9 @@ fn check_labels(name: &str, scale: Scale, labels: &[Label]) -> Result<(), String
         ));
     }
     for (i, l) in labels.iter().enumerate() {
+        check_name("label", &l.name)?;
         let clash = |other: &Label| {
-            other.name.to_lowercase() == l.name.to_lowercase()
-                || other.word.to_lowercase() == l.word.to_lowercase()
+            fold(&other.name) == fold(&l.name) || fold(&other.word) == fold(&l.word)
         };
         if labels[..i].iter().any(clash) {
             return Err(format!(

@@ -2,15 +2,20 @@
 
 mod aa;
 mod agreement;
+mod bad_input;
 mod clusters;
 mod data;
 mod exact;
+mod fuzz;
 mod harness;
 mod ledger;
 #[cfg(feature = "local")]
 mod local;
+mod licences;
 mod openai;
 mod prompts;
 mod rooms;
+mod security;
 mod tasks;
 mod tune;
+mod twelve;

@@ -15,7 +15,8 @@ pub(super) fn read_lines(bytes: &[u8], wanted: &[&str]) -> Result<Table, DataErr
     let mut builder = Builder::default();
     for (i, line) in text_of(bytes)?.split('\n').enumerate() {
         if !line.trim().is_empty() {
-            let value = serde_json::from_str(line).map_err(|e| json_error(&e).at_row(i + 1))?;
+            let value =
+                serde_json::from_str(line).map_err(|e| json_error(&e, line).at_row(i + 1))?;
             builder.push(i + 1, value)?;
         }
     }
@@ -23,9 +24,10 @@ pub(super) fn read_lines(bytes: &[u8], wanted: &[&str]) -> Result<Table, DataErr
 }
 
 pub(super) fn read_array(bytes: &[u8], wanted: &[&str]) -> Result<Table, DataError> {
-    let value: Value = serde_json::from_str(text_of(bytes)?).map_err(|e| {
+    let text = text_of(bytes)?;
+    let value: Value = serde_json::from_str(text).map_err(|e| {
         // Here the parser sees the whole file, so its line is the file's.
-        let error = json_error(&e).at_row(e.line());
+        let error = json_error(&e, text).at_row(e.line());
         DataError {
             advice: "the file is one JSON array of objects".into(),
             ..error

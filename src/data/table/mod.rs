@@ -9,9 +9,9 @@ use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::Path;
 
-use super::error::did_you_mean;
 use super::load::{check_text, io_error};
 use super::{DataError, nearest, normalise};
+use crate::text::{did_you_mean, quoted};
 
 /// A text longer than this (10 MiB) is refused: it is a quotation mark that was never closed, or
 /// no data at all.
@@ -175,7 +175,7 @@ fn missing(name: &str, header: &[String]) -> DataError {
             known.len()
         );
     }
-    DataError::new(format!("there is no column `{name}`"), advice)
+    DataError::new(format!("there is no column {}", quoted(name)), advice)
 }
 
 /// Refuses a header without a wanted column.

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::text::visible;
+
 /// Most characters of a server's text in a message.
 const EXCERPT: usize = 200;
 
@@ -83,17 +85,7 @@ impl Complaint {
 /// line separators and marks that change the writing direction are escaped.
 pub(super) fn excerpt(text: &str) -> String {
     let text = text.trim();
-    let mut out = String::new();
-    for c in text.chars().take(EXCERPT) {
-        let hidden = c.is_control()
-            || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}'
-                | '\u{2066}'..='\u{2069}' | '\u{feff}');
-        if hidden {
-            out.extend(c.escape_default());
-        } else {
-            out.push(c);
-        }
-    }
+    let mut out = visible(&text.chars().take(EXCERPT).collect::<String>());
     if text.chars().nth(EXCERPT).is_some() {
         out.push('…');
     }

@@ -352,7 +352,8 @@ fn embedding(numbers: &Value) -> Option<Vec<f32>> {
     let numbers = numbers.as_array().filter(|numbers| !numbers.is_empty())?;
     numbers
         .iter()
-        .map(|number| Some(number.as_f64()? as f32))
+        // Beyond the range of f32 there is no number that could be kept and read again.
+        .map(|number| Some(number.as_f64()? as f32).filter(|n| n.is_finite()))
         .collect()
 }
 

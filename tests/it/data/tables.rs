@@ -1,12 +1,10 @@
 //! Bad and odd tables: headers below titles, spreadsheets, nested JSON, unknown labels.
 
-use std::io::Write;
-use std::path::Path;
-
 use pluralis::data::import::NoteKind;
 use pluralis::data::import::table::{TableMap, import};
 use pluralis::data::{DataError, Format, read_table, table_from_bytes};
 
+use super::super::harness::workbook;
 use super::{offensiveness, put, truthfulness};
 
 fn csv(text: &str, wanted: &[&str]) -> Result<pluralis::data::Table, DataError> {
@@ -84,62 +82,6 @@ fn nested_json_becomes_columns() {
         ["0.25", "x; y", "true", "", "8"]
     );
     assert_eq!([get(1, "q"), get(1, "v.0.who")], ["b", ""]);
-}
-
-/// A workbook of one sheet; `None` leaves a cell out.
-fn workbook(path: &Path, rows: &[(usize, &[&str])]) {
-    let mut zip = zip::ZipWriter::new(std::fs::File::create(path).unwrap());
-    let mut sheet = String::new();
-    for (number, cells) in rows {
-        sheet += &format!("<row r=\"{number}\">");
-        for (i, cell) in cells.iter().enumerate() {
-            let at = format!("{}{number}", (b'A' + i as u8) as char);
-            sheet += &match cell.parse::<f64>() {
-                Ok(n) => format!("<c r=\"{at}\"><v>{n}</v></c>"),
-                Err(_) => format!("<c r=\"{at}\" t=\"inlineStr\"><is><t>{cell}</t></is></c>"),
-            };
-        }
-        sheet += "</row>";
-    }
-    let main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main";
-    let office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships";
-    let package = "http://schemas.openxmlformats.org/package/2006";
-    let parts = [
-        (
-            "[Content_Types].xml",
-            format!(
-                "<Types xmlns=\"{package}/content-types\"><Default Extension=\"xml\" ContentType=\"application/xml\"/></Types>"
-            ),
-        ),
-        (
-            "_rels/.rels",
-            format!(
-                "<Relationships xmlns=\"{package}/relationships\"><Relationship Id=\"r1\" Type=\"{office}/officeDocument\" Target=\"xl/workbook.xml\"/></Relationships>"
-            ),
-        ),
-        (
-            "xl/workbook.xml",
-            format!(
-                "<workbook xmlns=\"{main}\" xmlns:r=\"{office}\"><sheets><sheet name=\"May\" sheetId=\"1\" r:id=\"r1\"/></sheets></workbook>"
-            ),
-        ),
-        (
-            "xl/_rels/workbook.xml.rels",
-            format!(
-                "<Relationships xmlns=\"{package}/relationships\"><Relationship Id=\"r1\" Type=\"{office}/worksheet\" Target=\"worksheets/sheet1.xml\"/></Relationships>"
-            ),
-        ),
-        (
-            "xl/worksheets/sheet1.xml",
-            format!("<worksheet xmlns=\"{main}\"><sheetData>{sheet}</sheetData></worksheet>"),
-        ),
-    ];
-    for (name, text) in parts {
-        zip.start_file(name, zip::write::SimpleFileOptions::default())
-            .unwrap();
-        zip.write_all(text.as_bytes()).unwrap();
-    }
-    zip.finish().unwrap();
 }
 
 #[test]

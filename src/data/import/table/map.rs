@@ -19,7 +19,7 @@
 use std::collections::BTreeMap;
 
 use crate::data::DataError;
-use crate::data::error::{did_you_mean, quoted};
+use crate::text::{did_you_mean, quoted};
 
 /// Where a text comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]

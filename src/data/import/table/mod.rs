@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::{Import, NoteKind, Notes, is_error_value};
-use crate::data::error::quoted;
 use crate::data::{DataError, ItemRecord, Row, Split, Table, normalise, read_table};
 use crate::locale::Locale;
 use crate::task::Task;
+use crate::text::{did_you_mean, quoted};
 
 /// Reads a table (any format of [`read_table`]) into records. With a task its labels are checked
 /// and written by their names, and a row without a required field is left out; without one, labels
@@ -140,10 +140,7 @@ impl Reader<'_> {
         let criteria: Vec<_> = task.criteria.iter().map(|c| c.name.as_str()).collect();
         let refuse = |kind: &str, name: &str, known: &[&str]| {
             let what = format!("the task `{}` has no {kind} {}", task.name, quoted(name));
-            Err(DataError::new(
-                what,
-                crate::data::error::did_you_mean(name, known),
-            ))
+            Err(DataError::new(what, did_you_mean(name, known)))
         };
         if let Some(name) = self
             .map

@@ -1,5 +1,4 @@
-//! Owns when two texts are the same: Unicode normalisation, invisible characters, outer marks.
-//! Must not know items or files.
+//! When two texts are the same: Unicode normalisation, invisible characters, outer marks.
 
 use icu_normalizer::ComposingNormalizerBorrowed;
 
@@ -25,16 +24,21 @@ fn is_outer_mark(c: char) -> bool {
 ///
 /// For equality and groups only; never shown to a model. Applying it twice changes nothing.
 pub fn normalise(text: &str) -> String {
+    let words = fold(text);
+    match words.trim_matches(|c: char| c.is_whitespace() || is_outer_mark(c)) {
+        "" => words,
+        inner => inner.to_owned(),
+    }
+}
+
+/// As [`normalise`], with the marks at the ends: for names of labels, criteria and columns.
+pub fn fold(text: &str) -> String {
     let nfc = ComposingNormalizerBorrowed::new_nfc();
     let visible: String = text.chars().filter(|c| !is_invisible(*c)).collect();
     let lower = nfc.normalize(&visible).to_lowercase().replace('ς', "σ");
     // Lower case can decompose (İ), so the canonical form is taken again.
     let lower = nfc.normalize(&lower);
-    let words = lower.split_whitespace().collect::<Vec<_>>().join(" ");
-    match words.trim_matches(|c: char| c.is_whitespace() || is_outer_mark(c)) {
-        "" => words,
-        inner => inner.to_owned(),
-    }
+    lower.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// What [`clean`] took away.

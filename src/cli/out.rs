@@ -1,0 +1,33 @@
+//! Printing. What is printed may quote files, servers and models, so everything that could steer a
+//! terminal is written out here, once.
+
+use std::io::Write as _;
+
+use super::Failure;
+use crate::text::visible_lines;
+
+/// Prints a text of lines to stdout; a reader that went away early (`| head`) is no error.
+///
+/// # Errors
+/// stdout cannot be written (a full disk).
+pub fn text(text: &str) -> Result<(), Failure> {
+    match std::io::stdout().write_all(visible_lines(text).as_bytes()) {
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure::machine(format!("cannot write to stdout: {e}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Prints one line to stdout.
+///
+/// # Errors
+/// As [`text`].
+pub fn line(line: &str) -> Result<(), Failure> {
+    text(&format!("{line}\n"))
+}
+
+/// Prints one line to stderr. Nothing can be said where that fails.
+pub fn note(line: &str) {
+    let _ = std::io::stderr().write_all(format!("{}\n", visible_lines(line)).as_bytes());
+}
