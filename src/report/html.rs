@@ -98,6 +98,7 @@ fn read(path: &Path) -> Result<String, ReportError> {
 pub fn html(summary: &Summary, events: &[Value], best: &Version) -> Result<String, ReportError> {
     let mut tera = Tera::new();
     // The template's name ends in html, so every value is escaped unless it says `safe`.
+    tera.set_escape_fn(|text, out| out.write_all(super::escape_html(text).as_bytes()));
     tera.add_raw_template("page.html", PAGE)
         .map_err(|e| ReportError::Template(e.to_string()))?;
     let mut context = Context::new();
