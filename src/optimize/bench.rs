@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::event::Event;
 use super::stop::StopOptions;
+use super::strategy::StrategyName;
 use super::streams::Streams;
 use crate::agreement::{self, Measure};
 use crate::data::Item;
@@ -15,6 +16,8 @@ use crate::ledger::Halt;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SearchOptions {
+    /// Which search is run; the others than `pluralis` are there to be compared with.
+    pub strategy: StrategyName,
     /// How disagreement is measured.
     pub measure: Measure,
     /// Refit temperature and label biases on `tune` for every candidate, at no call.
@@ -56,6 +59,7 @@ pub enum Features {
 impl Default for SearchOptions {
     fn default() -> Self {
         Self {
+            strategy: StrategyName::Pluralis,
             measure: Measure::Majority,
             calibration: true,
             locale_calibration: true,

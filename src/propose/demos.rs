@@ -21,7 +21,7 @@ fn label_of(task: &Task, item: &Item, criterion: usize) -> Option<usize> {
 }
 
 /// A demo of an item, if its votes agree on every criterion.
-fn demo(task: &Task, item: &Item) -> Option<Demo> {
+pub fn demo_of(task: &Task, item: &Item) -> Option<Demo> {
     let mut answers = BTreeMap::new();
     for (c, criterion) in task.criteria.iter().enumerate() {
         answers.insert(
@@ -52,7 +52,7 @@ pub(super) fn cover(m: &Material<'_>, rng: &mut impl Rng) -> Option<Edit> {
     let chosen = covering(m, m.demos, &|_| true, rng);
     let demos: Vec<Demo> = chosen
         .iter()
-        .filter_map(|&i| demo(m.task, &m.items[i]))
+        .filter_map(|&i| demo_of(m.task, &m.items[i]))
         .collect();
     (!demos.is_empty()).then_some(Edit::SetDemos { demos })
 }
@@ -64,7 +64,7 @@ pub(super) fn for_locale(m: &Material<'_>, rng: &mut impl Rng) -> Option<Edit> {
     demos.retain(|d| d.only_for.as_ref() != Some(locale));
     let fresh = |item: &Item| item.locale == *locale && !demos.iter().any(|d| d.source == item.id);
     let chosen = covering(m, FOR_LOCALE, &fresh, rng);
-    let own = chosen.iter().filter_map(|&i| demo(m.task, &m.items[i]));
+    let own = chosen.iter().filter_map(|&i| demo_of(m.task, &m.items[i]));
     let own: Vec<Demo> = own
         .map(|d| Demo {
             only_for: Some(locale.clone()),
@@ -90,7 +90,7 @@ fn covering(
         .iter()
         .filter(|&&i| wanted(&m.items[i]))
         .filter_map(|&i| {
-            demo(m.task, &m.items[i])
+            demo_of(m.task, &m.items[i])
                 .and(label_of(m.task, &m.items[i], 0))
                 .map(|l| (i, l))
         })
@@ -129,7 +129,7 @@ pub(super) fn from_card(m: &Material<'_>, rng: &mut impl Rng) -> Option<Edit> {
     let new = sources
         .iter()
         .skip(at)
-        .find_map(|&i| demo(m.task, &m.items[i]))?;
+        .find_map(|&i| demo_of(m.task, &m.items[i]))?;
     if m.version.demos.len() < m.demos {
         return Some(Edit::AddDemo { demo: new });
     }

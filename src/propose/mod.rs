@@ -7,6 +7,7 @@ mod reflect;
 mod refuse;
 mod texts;
 
+pub use demos::demo_of;
 pub use reflect::{Refusal, ask_writer, read_edit, reflection_prompt};
 pub use refuse::copies_training_text;
 

@@ -16,6 +16,7 @@ mod openai;
 mod prompts;
 mod rooms;
 mod security;
+mod strategies;
 mod tasks;
 mod tune;
 mod twelve;
