@@ -87,13 +87,13 @@ fn dry_run(plan: &Plan, priced: &DryRun) -> String {
     );
     let _ = writeln!(
         out,
-        "  {:<28}{:>9}{:>10}{:>16}{:>12}{:>12}{:>12}",
+        "  {:<28}{:>8}{:>10}{:>16}{:>11}{:>18}{:>12}",
         "", "calls", "answered", "prompt tokens", "at most", "cost", "at most"
     );
     for step in &priced.steps {
         let _ = writeln!(
             out,
-            "  {:<28}{:>9}{:>10}{:>16}{:>12}{:>12}{:>12}",
+            "  {:<28}{:>8}{:>10}{:>16}{:>11}{:>18}{:>12}",
             step.what,
             step.most.calls,
             step.most.cached,
