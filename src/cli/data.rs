@@ -300,12 +300,15 @@ fn check(file: &Path, task: &Task, json: bool) -> Result<(), Failure> {
     if report.is_sound() {
         Ok(())
     } else {
-        Err(Failure::input(format!(
+        let message = format!(
             "{}: {} bad records and {} leaks",
             file.display(),
             report.problems.len(),
             report.leaks.len()
-        )))
+        );
+        let help =
+            "bad records are named above with their rows; --json lists all of them, and the leaks";
+        Err(Failure::input_help(message, Some(help.to_owned())))
     }
 }
 
