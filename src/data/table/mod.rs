@@ -242,7 +242,12 @@ fn from_rows(
         if surplus || (!padded && row.cells.len() < header.len()) {
             let what = format!("{} cells under {} columns", row.cells.len(), header.len());
             let advice = "a cell that holds the separator, a quotation mark or a line break needs quotation marks around it";
-            return Err(DataError::new(what, advice).at_row(row.number));
+            let e = DataError::new(what, advice).at_row(row.number);
+            // The first column that has no cell, where cells are missing.
+            return Err(match header.get(row.cells.len()) {
+                Some(column) => e.at_column(column),
+                None => e,
+            });
         }
         row.cells.resize(header.len(), String::new());
         out.push(row);
