@@ -154,7 +154,7 @@ fn killed_again_and_again() {
             0 => &["--set", CAP],
             _ => &["--set", CAP, "--resume"],
         };
-        let fault = ["attempts:40", "attempts-torn:33", "events:2", "attempts:51"][deaths % 4];
+        let fault = ["attempts:25", "attempts-torn:21", "events:2", "attempts:31"][deaths % 4];
         let run = command(dir.path(), &config, "run", more)
             .env("PLURALIS_FAULT", fault)
             .output()
