@@ -24,8 +24,10 @@ pub struct SearchOptions {
     pub calibration: bool,
     /// Let the calibration differ by locale, shrunk towards the pooled one.
     pub locale_calibration: bool,
-    /// Number of demos to aim at; 0 switches demos off.
+    /// Number of demos of a fresh set; 0 switches demos off.
     pub demos: usize,
+    /// Number of demos at most: a set that helps may be doubled up to it.
+    pub max_demos: usize,
     /// What the texts of disagreements are compared by.
     pub features: Features,
     /// Let proposals answer clusters of disagreement; off: they answer random disagreements.
@@ -64,6 +66,7 @@ impl Default for SearchOptions {
             calibration: true,
             locale_calibration: true,
             demos: 12,
+            max_demos: 48,
             features: Features::Ngrams,
             clusters: true,
             max_clusters: 6,

@@ -39,6 +39,8 @@ pub struct Pool {
     pub(super) embeddings: BTreeMap<usize, Vec<f32>>,
     /// What is known of each kind of proposal.
     pub(super) arms: Arms,
+    /// Kinds that have nothing (more) to offer for a candidate, by its position.
+    pub(super) barren: std::collections::BTreeSet<(usize, Kind)>,
     /// Digests of versions already tried.
     pub(super) tried: std::collections::BTreeSet<String>,
 }
@@ -64,6 +66,7 @@ impl Pool {
             exhausted: false,
             embeddings,
             arms: Arms::new(),
+            barren: std::collections::BTreeSet::new(),
             tried: std::collections::BTreeSet::new(),
         }
     }

@@ -57,6 +57,35 @@ pub(super) fn cover(m: &Material<'_>, rng: &mut impl Rng) -> Option<Edit> {
     (!demos.is_empty()).then_some(Edit::SetDemos { demos })
 }
 
+/// How many demos more a version may get: no more than it has, than the cap allows, and than leave
+/// half of the split to score on.
+pub(super) fn room(m: &Material<'_>) -> usize {
+    let has = m.version.demos.len();
+    let usable = m
+        .tune
+        .iter()
+        .filter(|&&i| demo_of(m.task, &m.items[i]).is_some());
+    let most = m.max_demos.min(usable.count() / 2);
+    has.min(most.saturating_sub(has))
+}
+
+/// Doubles the demos; the new ones cover what the split has besides them.
+pub(super) fn grow(m: &Material<'_>, rng: &mut impl Rng) -> Option<Edit> {
+    let fresh = |item: &Item| !m.version.shows(&item.id);
+    let chosen = covering(m, room(m), &fresh, rng);
+    let more: Vec<Demo> = chosen
+        .iter()
+        .filter_map(|&i| demo_of(m.task, &m.items[i]))
+        .collect();
+    if more.is_empty() {
+        return None;
+    }
+    let mut demos = m.version.demos.clone();
+    demos.extend(more);
+    demos.shuffle(rng);
+    Some(Edit::SetDemos { demos })
+}
+
 /// Adds demos from the card's locale, nearest to the item and for this locale alone.
 pub(super) fn for_locale(m: &Material<'_>, rng: &mut impl Rng) -> Option<Edit> {
     let locale = m.card?.locale.as_ref()?;
@@ -105,8 +134,8 @@ fn covering(
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let locales: Vec<_> = usable.iter().map(|&(i, _)| &m.items[i].locale).collect();
     let labels: Vec<_> = usable.iter().map(|&(_, l)| l).collect();
-    // Never spend more than half of the split on demos: the rest must be left to score on.
-    let k = k.min(usable.len() / 2).max(1);
+    // Never spend more than half of what there is on demos: the rest must be left to score on.
+    let k = k.min(usable.len().div_ceil(2)).max(1);
     let mut chosen = disagreement::cover(&texts, &locales, &labels, k, rng.random());
     chosen.shuffle(rng);
     chosen.iter().map(|&c| usable[c].0).collect()

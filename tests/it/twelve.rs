@@ -96,6 +96,7 @@ fn proposal(training: &[&str], answer: &Response) -> Result<Edit, Refusal> {
         cards: &[],
         card: None,
         demos: 0,
+        max_demos: 0,
         others: &[],
     };
     read_edit(&material, answer)

@@ -44,6 +44,7 @@ impl HillClimb {
             cards: &[],
             card: None,
             demos: bench.search.demos,
+            max_demos: bench.search.max_demos,
             others: &[],
         };
         let kinds: Vec<Kind> = Kind::ALL
