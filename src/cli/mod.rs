@@ -1,9 +1,11 @@
 //! Owns the command line: one file per subcommand, progress, exit codes. The only room that prints.
 //! Must not know algorithms.
 
+mod agree;
 mod data;
 mod failure;
 mod model;
+mod output;
 mod progress;
 mod shell;
 mod tune;
@@ -37,6 +39,8 @@ enum Command {
     /// Import, check and split human-labelled data
     #[command(subcommand)]
     Data(data::Command),
+    /// How far raters and judges agree, per locale, from any table of labels
+    Agree(agree::Args),
     /// Fetch and find embedded models
     #[command(subcommand)]
     Model(model::Command),
@@ -59,6 +63,7 @@ pub fn main() -> ExitCode {
     let done = match cli.command {
         Command::Tune(args) => tune::run(&args),
         Command::Data(command) => data::run(&command),
+        Command::Agree(args) => agree::run(&args),
         Command::Model(command) => model::run(&command),
         Command::Completions(args) => shell::completions(&args),
         Command::Man => shell::man(),

@@ -1,7 +1,5 @@
 //! `pluralis completions` and `pluralis man`.
 
-use std::io::Write as _;
-
 use super::Failure;
 
 /// Arguments of `completions`.
@@ -15,7 +13,7 @@ pub struct CompletionArgs {
 pub fn completions(args: &CompletionArgs) -> Result<(), Failure> {
     let mut out = Vec::new();
     clap_complete::generate(args.shell, &mut super::command(), "pluralis", &mut out);
-    print(&out)
+    super::output::bytes(&out)
 }
 
 /// Prints the man page.
@@ -24,15 +22,5 @@ pub fn man() -> Result<(), Failure> {
     clap_mangen::Man::new(super::command())
         .render(&mut out)
         .map_err(|e| Failure::machine(e.to_string()))?;
-    print(&out)
-}
-
-/// Writes to stdout; a reader that went away early (`| head`) is no error.
-fn print(bytes: &[u8]) -> Result<(), Failure> {
-    match std::io::stdout().write_all(bytes) {
-        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Failure::machine(e.to_string()))
-        }
-        _ => Ok(()),
-    }
+    super::output::bytes(&out)
 }

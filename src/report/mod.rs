@@ -1,6 +1,9 @@
-//! Owns what a finished run looks like: tables for a terminal.
+//! Owns what finished runs and figures look like: tables for a terminal.
 //! Must never call a model, and never re-score.
 
+mod agree;
+mod grid;
 mod table;
 
+pub use agree::agreement_text;
 pub use table::{percent, summary_table};
