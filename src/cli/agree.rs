@@ -202,7 +202,9 @@ impl Args {
                 .into_iter()
                 .map(value)
                 .collect::<Result<_, _>>()?,
-            aliases: optional_pairs("--alias", &self.alias)?.into_iter().collect(),
+            aliases: optional_pairs("--alias", &self.alias)?
+                .into_iter()
+                .collect(),
             abstain: optional("--abstain", &self.abstain)?,
             missing: optional("--missing", &self.missing)?,
         })
@@ -248,7 +250,9 @@ fn list(flag: &str, text: &str) -> Result<Vec<String>, Failure> {
     }
     let parts: Vec<String> = parts.into_iter().map(|p| p.trim().to_owned()).collect();
     if parts.iter().any(String::is_empty) {
-        return Err(Failure::input(format!("{flag}: a name is blank in `{text}`")));
+        return Err(Failure::input(format!(
+            "{flag}: a name is blank in `{text}`"
+        )));
     }
     Ok(parts)
 }
@@ -259,7 +263,9 @@ fn pairs(flag: &str, text: &str) -> Result<Vec<(String, String)>, Failure> {
         Some((a, b)) if !a.trim().is_empty() && !b.trim().is_empty() => {
             Ok((a.trim().to_owned(), b.trim().to_owned()))
         }
-        _ => Err(Failure::input(format!("{flag}: `{part}` is not of the form NAME=TEXT"))),
+        _ => Err(Failure::input(format!(
+            "{flag}: `{part}` is not of the form NAME=TEXT"
+        ))),
     };
     list(flag, text)?.into_iter().map(pair).collect()
 }

@@ -6,6 +6,7 @@ mod data;
 mod failure;
 mod model;
 mod output;
+mod power;
 mod progress;
 mod shell;
 mod tune;
@@ -41,6 +42,8 @@ enum Command {
     Data(data::Command),
     /// How far raters and judges agree, per locale, from any table of labels
     Agree(agree::Args),
+    /// How many labelled items a claim needs
+    Power(power::Args),
     /// Fetch and find embedded models
     #[command(subcommand)]
     Model(model::Command),
@@ -64,6 +67,7 @@ pub fn main() -> ExitCode {
         Command::Tune(args) => tune::run(&args),
         Command::Data(command) => data::run(&command),
         Command::Agree(args) => agree::run(&args),
+        Command::Power(args) => power::run(&args),
         Command::Model(command) => model::run(&command),
         Command::Completions(args) => shell::completions(&args),
         Command::Man => shell::man(),

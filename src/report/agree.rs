@@ -46,9 +46,18 @@ pub fn agreement_text(a: &Agreement) -> String {
     let mut text = Text::default();
     text.head(a);
     let people = |s: &'_ Section| s.people.clone();
-    let over = a.over_locales.as_ref().map(|o| (&o.people, &o.worst_people));
+    let over = a
+        .over_locales
+        .as_ref()
+        .map(|o| (&o.people, &o.worst_people));
     text.title("People's agreement with each other");
-    text.table(a, &PEOPLE, &people, over);
+    // Of two votes "agreement" and "unanimous" are the same.
+    let most = a.raters.len();
+    let columns: Vec<_> = PEOPLE
+        .into_iter()
+        .filter(|c| most > 2 || c.0 != "unanimous")
+        .collect();
+    text.table(a, &columns, &people, over);
     if a.scale.is_ordered() {
         text.title("With partial credit for near labels");
         text.table(a, &GRADED, &people, over);
@@ -83,6 +92,14 @@ fn number(x: f64) -> String {
         Some("." | ".000") => ".000".into(),
         Some(rest) => format!("-{rest}"),
         None => text.strip_prefix('0').map_or(text.clone(), str::to_owned),
+    }
+}
+
+fn p_value(p: f64) -> String {
+    if p < 0.001 {
+        "< .001".into()
+    } else {
+        number(p)
     }
 }
 
@@ -127,7 +144,11 @@ impl Text {
         let label = |l: &crate::evaluate::agree::Label| {
             let value = l.value.filter(|_| a.scale.is_ordered());
             let value = value.map_or_else(String::new, |v| format!(" = {v}"));
-            let value = if value.strip_prefix(" = ") == Some(&l.label) { String::new() } else { value };
+            let value = if value.strip_prefix(" = ") == Some(&l.label) {
+                String::new()
+            } else {
+                value
+            };
             let abstain = if l.abstain { " (abstains)" } else { "" };
             format!("{}{value}{abstain} × {}", cell_text(&l.label, 30), l.count)
         };
@@ -151,22 +172,39 @@ impl Text {
             Some(i) => {
                 self.rough |= i.by == By::Agreement;
                 let star = if i.by == By::Agreement { "*" } else { "" };
-                format!("{} [{}, {}]{star}", number(value), number(i.low), number(i.high))
+                format!(
+                    "{} [{}, {}]{star}",
+                    number(value),
+                    number(i.low),
+                    number(i.high)
+                )
             }
-            None => format!("{} [{}]", number(value), self.mark(figure.undefined.as_deref())),
+            None => format!(
+                "{} [{}]",
+                number(value),
+                self.mark(figure.undefined.as_deref())
+            ),
         }
     }
 
     /// The letter of a reason, as in `a`.
     fn mark(&mut self, reason: Option<&str>) -> String {
         let reason = reason.unwrap_or("no reason given").to_owned();
-        let at = self.reasons.iter().position(|r| *r == reason).unwrap_or_else(|| {
-            self.reasons.push(reason);
-            self.reasons.len() - 1
-        });
+        let at = self
+            .reasons
+            .iter()
+            .position(|r| *r == reason)
+            .unwrap_or_else(|| {
+                self.reasons.push(reason);
+                self.reasons.len() - 1
+            });
         // a, b, …, z, a1, b1, …
         let letter = char::from(b'a' + (at % 26) as u8);
-        if at < 26 { letter.to_string() } else { format!("{letter}{}", at / 26) }
+        if at < 26 {
+            letter.to_string()
+        } else {
+            format!("{letter}{}", at / 26)
+        }
     }
 
     /// Locales in rows, figures in columns; then all items, the mean over locales and the worst.
@@ -198,8 +236,12 @@ impl Text {
             cells.extend(columns.iter().map(|c| {
                 worst.get(c.0).map_or_else(String::new, |w| {
                     let value = w.figure.value.map(number).unwrap_or_default();
-                    let unsure = if w.without.is_empty() { "" } else { " (of those defined)" };
-                    format!("{value} {}{unsure}", cell_text(&w.locale, 20))
+                    let unsure = if w.without.is_empty() {
+                        ""
+                    } else {
+                        " (of those defined)"
+                    };
+                    format!("{value} {}{unsure}", cell_text(&w.locale, 40))
                 })
             }));
             rows.push(cells);
@@ -211,7 +253,12 @@ impl Text {
         if section.raters.is_empty() || section.raters.len() > 40 {
             return;
         }
-        let mut rows = vec![vec!["rater".into(), "votes".into(), "n".into(), "disagreement".into()]];
+        let mut rows = vec![vec![
+            "rater".into(),
+            "votes".into(),
+            "n".into(),
+            "disagreement".into(),
+        ]];
         for r in &section.raters {
             let cell = self.cell(&r.held_out);
             let n = r.held_out.n.to_string();
@@ -222,7 +269,9 @@ impl Text {
     }
 
     fn judge(&mut self, a: &Agreement, judge: &str) {
-        let Some(section) = a.overall.judges.get(judge) else { return };
+        let Some(section) = a.overall.judges.get(judge) else {
+            return;
+        };
         let name = cell_text(judge, 40);
         let failed = match section.failed {
             0 => String::new(),
@@ -231,7 +280,9 @@ impl Text {
         let figures = |s: &Section| s.judges[judge].figures.clone();
         let over = a.over_locales.as_ref();
         let over = over.map(|o| (&o.judges[judge], &o.worst_judges[judge]));
-        self.title(&format!("Judge {name}: disagreement with the votes{failed}"));
+        self.title(&format!(
+            "Judge {name}: disagreement with the votes{failed}"
+        ));
         self.table(a, &AGAINST_VOTES, &figures, over);
         self.title(&format!(
             "Judge {name}: against people's majority ({} ties left out)",
@@ -243,7 +294,8 @@ impl Text {
     }
 
     fn confusion(&mut self, section: &JudgeSection) {
-        self.out.push_str("\n  people's majority in rows, the judge in columns\n");
+        self.out
+            .push_str("\n  people's majority in rows, the judge in columns\n");
         self.matrix(&section.confusion);
     }
 
@@ -282,9 +334,16 @@ impl Text {
             return;
         };
         let mut rows = vec![
-            ["rater", "n", "judge as close or closer", "rater as close or closer", "p", "judge wins"]
-                .map(str::to_owned)
-                .to_vec(),
+            [
+                "rater",
+                "n",
+                "judge as close or closer",
+                "rater as close or closer",
+                "p",
+                "judge wins",
+            ]
+            .map(str::to_owned)
+            .to_vec(),
         ];
         for r in &test.raters {
             rows.push(vec![
@@ -292,7 +351,7 @@ impl Text {
                 r.n.to_string(),
                 number(r.judge_wins),
                 number(r.rater_wins),
-                format!("{:.2e}", r.p_value),
+                p_value(r.p_value),
                 if r.won { "yes" } else { "no" }.into(),
             ]);
         }
@@ -346,7 +405,9 @@ impl Text {
             return;
         }
         let find = |a: &String, b: &String| {
-            pairs.iter().find(|p| (&p.a, &p.b) == (a, b) || (&p.a, &p.b) == (b, a))
+            pairs
+                .iter()
+                .find(|p| (&p.a, &p.b) == (a, b) || (&p.a, &p.b) == (b, a))
         };
         let mut head = vec![String::new()];
         head.extend(names.iter().map(|n| cell_text(n, 16)));
@@ -417,7 +478,11 @@ impl Text {
         }
         for (at, reason) in std::mem::take(&mut self.reasons).into_iter().enumerate() {
             let letter = char::from(b'a' + (at % 26) as u8);
-            let mark = if at < 26 { letter.to_string() } else { format!("{letter}{}", at / 26) };
+            let mark = if at < 26 {
+                letter.to_string()
+            } else {
+                format!("{letter}{}", at / 26)
+            };
             lines.push(format!("[{mark}] {reason}"));
         }
         if !lines.is_empty() {

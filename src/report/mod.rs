@@ -3,7 +3,9 @@
 
 mod agree;
 mod grid;
+mod power;
 mod table;
 
 pub use agree::agreement_text;
+pub use power::power_text;
 pub use table::{percent, summary_table};

@@ -62,7 +62,11 @@ impl Figure {
 
     /// A mean of values between 0 and 1.
     pub(super) fn share(value: f64, n: usize, interval: Result<Interval, Undefined>) -> Figure {
-        let span = |i: Interval| Span { low: i.low, high: i.high, by: By::Wilson };
+        let span = |i: Interval| Span {
+            low: i.low,
+            high: i.high,
+            by: By::Wilson,
+        };
         Figure::new(n, value, interval.map(span))
     }
 
@@ -70,7 +74,10 @@ impl Figure {
         Figure {
             n,
             value: Some(value),
-            undefined: interval.as_ref().err().map(|e| format!("no interval: {}", reason(e))),
+            undefined: interval
+                .as_ref()
+                .err()
+                .map(|e| format!("no interval: {}", reason(e))),
             interval: interval.ok(),
         }
     }
@@ -104,6 +111,8 @@ pub(super) enum Kind<'a> {
         agreed: Vec<Option<f64>>,
         /// How far chance agreement is from 1, for items that agree throughout.
         room: Of<'a>,
+        /// Whether items without such an agreement count too (as label shares).
+        all: bool,
     },
 }
 
@@ -167,21 +176,36 @@ impl Measured<'_> {
         }
     }
 
+    fn counts_all(&self) -> bool {
+        matches!(self.kind, Kind::Rows { all: true, .. })
+    }
+
     /// The figure over some items.
     pub fn figure(&self, rows: &[usize], layout: &Layout, plan: &Plan) -> Figure {
         let values = self.values();
-        let used: Vec<usize> = rows.iter().copied().filter(|&r| values[r].is_some()).collect();
+        let used: Vec<usize> = rows
+            .iter()
+            .copied()
+            .filter(|&r| values[r].is_some())
+            .collect();
         let n = used.len();
         match &self.kind {
-            Kind::Rows { of, .. } => match of(rows) {
-                Err(why) => Figure::undefined(n, &why),
-                Ok(value) => Figure::new(n, value, self.rows_interval(value, rows, layout, plan)),
-            },
+            Kind::Rows { of, all, .. } => {
+                let rows = if *all { rows } else { &used };
+                match of(rows) {
+                    Err(why) => Figure::undefined(n, &why),
+                    Ok(value) => {
+                        Figure::new(n, value, self.rows_interval(value, rows, layout, plan))
+                    }
+                }
+            }
             Kind::Mean(_) | Kind::Difference(_) => {
                 let picked: Vec<f64> = used.iter().filter_map(|&r| values[r]).collect();
                 match mean(&picked) {
                     Err(_) => Figure::undefined(n, &Undefined::Empty(NO_ITEMS)),
-                    Ok(value) => Figure::new(n, value, self.mean_interval(&picked, &used, layout, plan)),
+                    Ok(value) => {
+                        Figure::new(n, value, self.mean_interval(&picked, &used, layout, plan))
+                    }
                 }
             }
         }
@@ -196,10 +220,18 @@ impl Measured<'_> {
     ) -> Result<Span, Undefined> {
         if matches!(self.kind, Kind::Mean(_)) && !layout.grouped {
             let i = mean_interval(values, plan.level)?;
-            return Ok(Span { low: i.low, high: i.high, by: By::Wilson });
+            return Ok(Span {
+                low: i.low,
+                high: i.high,
+                by: By::Wilson,
+            });
         }
         let (stratum, cluster) = layout.pick(rows);
-        let sample = Sample { values, stratum: &stratum, cluster: &cluster };
+        let sample = Sample {
+            values,
+            stratum: &stratum,
+            cluster: &cluster,
+        };
         bootstrap(sample, Statistic::PooledMean, resampling(plan, Method::Bca)).map(by(Method::Bca))
     }
 
@@ -210,14 +242,18 @@ impl Measured<'_> {
         layout: &Layout,
         plan: &Plan,
     ) -> Result<Span, Undefined> {
-        let Kind::Rows { of, .. } = &self.kind else { return Err(Undefined::Empty(NO_ITEMS)) };
+        let Kind::Rows { of, .. } = &self.kind else {
+            return Err(Undefined::Empty(NO_ITEMS));
+        };
         let (stratum, cluster) = layout.pick(rows);
         let pick = |drawn: &[usize]| drawn.iter().map(|&at| rows[at]).collect::<Vec<_>>();
         let plan_of = resampling(plan, Method::Bca);
         let resampled = bootstrap_rows(&stratum, &cluster, plan_of, |drawn| of(&pick(drawn)));
         match resampled {
             Ok(i) if i.high > i.low => Ok(by(Method::Bca)(i)),
-            Ok(_) | Err(Undefined::Resamples { .. }) => self.from_agreement(value, rows, plan.level),
+            Ok(_) | Err(Undefined::Resamples { .. }) => {
+                self.from_agreement(value, rows, plan.level)
+            }
             Err(other) => Err(other),
         }
     }
@@ -250,18 +286,31 @@ impl Measured<'_> {
 
     /// The mean over locales in which the figure exists, every locale counting alike.
     pub fn over_locales(&self, locales: &[Vec<usize>], layout: &Layout, plan: &Plan) -> Figure {
-        let usable: Vec<&Vec<usize>> = locales.iter().filter(|l| self.of(l).is_ok()).collect();
+        let counts = |r: &&usize| self.values()[**r].is_some() || self.counts_all();
+        let counted = locales
+            .iter()
+            .map(|l| l.iter().filter(counts).copied().collect());
+        let usable: Vec<Vec<usize>> = counted
+            .filter(|l: &Vec<usize>| self.of(l).is_ok())
+            .collect();
         let rows: Vec<usize> = usable.iter().flat_map(|l| l.iter().copied()).collect();
         let n = rows.iter().filter(|&&r| self.values()[r].is_some()).count();
         let Some(last) = usable.len().checked_sub(1) else {
             return Figure::undefined(n, &Undefined::Empty("locales in which the figure exists"));
         };
         let mut place = vec![0; layout.locale.iter().max().map_or(0, |m| m + 1)];
-        usable.iter().enumerate().for_each(|(at, l)| place[layout.locale[l[0]]] = at);
+        usable
+            .iter()
+            .enumerate()
+            .for_each(|(at, l)| place[layout.locale[l[0]]] = at);
         let figure = |rows: &[usize]| {
             let mut parts = vec![Vec::new(); last + 1];
-            rows.iter().for_each(|&r| parts[place[layout.locale[r]]].push(r));
-            let each = parts.iter().map(|p| self.of(p)).collect::<Result<Vec<_>, _>>()?;
+            rows.iter()
+                .for_each(|&r| parts[place[layout.locale[r]]].push(r));
+            let each = parts
+                .iter()
+                .map(|p| self.of(p))
+                .collect::<Result<Vec<_>, _>>()?;
             mean(&each)
         };
         let value = match figure(&rows) {

@@ -55,12 +55,7 @@ impl Spellings {
     }
 
     /// The number of a cell's spelling; `None` where the cell holds no label.
-    pub fn read(
-        &mut self,
-        cell: &str,
-        times: usize,
-        place: (&str, usize, &str),
-    ) -> Option<u32> {
+    pub fn read(&mut self, cell: &str, times: usize, place: (&str, usize, &str)) -> Option<u32> {
         let mut key = normalise(cell);
         if key.is_empty() || self.missing.contains(&key) {
             return None;
@@ -73,7 +68,13 @@ impl Spellings {
         let at = *self.index.entry(key).or_insert(next);
         if at == next {
             let (file, row, column) = (place.0.to_owned(), place.1, place.2.to_owned());
-            self.seen.push(Seen { text, count: 0, file, row, column });
+            self.seen.push(Seen {
+                text,
+                count: 0,
+                file,
+                row,
+                column,
+            });
         }
         self.seen[at as usize].count += times;
         Some(at)
@@ -134,9 +135,15 @@ impl Spellings {
         let mut labels: Vec<Label> = Vec::new();
         for (text, value) in &spec.values {
             let abstains = abstain.contains(&normalise(text));
-            if labels.iter().any(|l| normalise(&l.label) == normalise(text)) {
+            if labels
+                .iter()
+                .any(|l| normalise(&l.label) == normalise(text))
+            {
                 let what = format!("--values names the label `{text}` twice");
-                return Err(DataError::new(what, "letter case does not tell labels apart"));
+                return Err(DataError::new(
+                    what,
+                    "letter case does not tell labels apart",
+                ));
             }
             labels.push(label(text, (!abstains).then_some(*value), abstains));
         }
@@ -154,7 +161,10 @@ impl Spellings {
             let value = number(&seen.text).filter(|_| !abstains);
             if scale.is_ordered() && !abstains {
                 let Some(value) = value else {
-                    let what = format!("the label `{}` has no place on an ordered scale", short(&seen.text));
+                    let what = format!(
+                        "the label `{}` has no place on an ordered scale",
+                        short(&seen.text)
+                    );
                     let advice = "give every label its value, as in --values low=1,mid=2,high=3";
                     return Err(seen.error(what, advice));
                 };
@@ -171,7 +181,11 @@ impl Spellings {
         // Numbers by value, texts by their letters.
         let numbers = labels.iter().all(|l| l.abstain || l.value.is_some());
         if numbers {
-            labels.sort_by(|a, b| by_value(a).total_cmp(&by_value(b)).then_with(|| a.label.cmp(&b.label)));
+            labels.sort_by(|a, b| {
+                by_value(a)
+                    .total_cmp(&by_value(b))
+                    .then_with(|| a.label.cmp(&b.label))
+            });
         } else {
             labels.sort_by(|a, b| (a.abstain, &a.label).cmp(&(b.abstain, &b.label)));
         }
@@ -224,7 +238,11 @@ fn number(text: &str) -> Option<f64> {
 /// A text of a cell for a message.
 fn short(text: &str) -> String {
     let line: String = text.chars().take(40).filter(|c| !c.is_control()).collect();
-    if text.chars().count() > 40 { line + "…" } else { line }
+    if text.chars().count() > 40 {
+        line + "…"
+    } else {
+        line
+    }
 }
 
 fn check_values(scale: Scale, labels: &[Label]) -> Result<(), DataError> {
@@ -235,13 +253,23 @@ fn check_values(scale: Scale, labels: &[Label]) -> Result<(), DataError> {
         .iter()
         .filter_map(|l| Some((l.label.as_str(), l.value?)))
         .collect();
-    if let Some((name, value)) = values.iter().find(|(_, v)| scale == Scale::Ratio && *v < 0.0) {
-        let what = format!("the label `{name}` has the value {value}, and a ratio scale starts at 0");
+    if let Some((name, value)) = values
+        .iter()
+        .find(|(_, v)| scale == Scale::Ratio && *v < 0.0)
+    {
+        let what =
+            format!("the label `{name}` has the value {value}, and a ratio scale starts at 0");
         return Err(DataError::new(what, "use --scale interval"));
     }
     if let Some(pair) = values.windows(2).find(|w| w[0].1 == w[1].1) {
-        let what = format!("the labels `{}` and `{}` have the same value", pair[0].0, pair[1].0);
-        return Err(DataError::new(what, "make them one with --alias, or give them different values"));
+        let what = format!(
+            "the labels `{}` and `{}` have the same value",
+            pair[0].0, pair[1].0
+        );
+        return Err(DataError::new(
+            what,
+            "make them one with --alias, or give them different values",
+        ));
     }
     Ok(())
 }

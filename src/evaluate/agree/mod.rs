@@ -1,6 +1,7 @@
 //! Owns the agreement of raters and judges: from labelled items to figures per locale, overall and
 //! over locales. Must not know how figures are shown.
 
+mod cells;
 mod figure;
 mod labels;
 mod pairs;

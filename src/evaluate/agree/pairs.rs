@@ -67,7 +67,11 @@ fn members(view: &View) -> Vec<(String, Vec<Option<usize>>)> {
 
 /// Why there are no pairs, where that needs saying.
 pub(super) fn left_out(view: &View) -> Option<String> {
-    let raters = if view.data.named { view.data.raters.len() } else { 0 };
+    let raters = if view.data.named {
+        view.data.raters.len()
+    } else {
+        0
+    };
     let members = raters + view.data.judges.len();
     (members > MOST_MEMBERS).then(|| {
         format!("{members} raters and judges are too many to compare pair by pair (up to {MOST_MEMBERS})")
@@ -104,14 +108,7 @@ pub(super) fn pairs(view: &View, rows: &[usize], layout: &Layout, plan: &Plan) -
 
 type Member = (String, Vec<Option<usize>>);
 
-fn pair(
-    view: &View,
-    a: &Member,
-    b: &Member,
-    rows: &[usize],
-    layout: &Layout,
-    plan: &Plan,
-) -> Pair {
+fn pair(view: &View, a: &Member, b: &Member, rows: &[usize], layout: &Layout, plan: &Plan) -> Pair {
     let measured = kappas(view, a.1.clone(), b.1.clone());
     let pick = |column: &[Option<usize>]| rows.iter().map(|&r| column[r]).collect::<Vec<_>>();
     let (x, y) = (pick(&a.1), pick(&b.1));
@@ -122,7 +119,11 @@ fn pair(
         a: a.0.clone(),
         b: b.0.clone(),
         agreement: match agreement {
-            Ok((share, n)) => Figure::share(share, n as usize, wilson(share * n as f64, n as usize, plan.level)),
+            Ok((share, n)) => Figure::share(
+                share,
+                n as usize,
+                wilson(share * n as f64, n as usize, plan.level),
+            ),
             Err(why) => Figure::undefined(0, &why),
         },
         kappas: measured

@@ -69,7 +69,10 @@ impl<'a> View<'a> {
     pub fn weights(&self) -> Vec<(&'static str, Weights<'_>)> {
         match self.data.scale {
             Scale::Nominal => Vec::new(),
-            Scale::Ordinal => vec![("linear", Weights::Linear), ("quadratic", Weights::Quadratic)],
+            Scale::Ordinal => vec![
+                ("linear", Weights::Linear),
+                ("quadratic", Weights::Quadratic),
+            ],
             Scale::Interval | Scale::Ratio => vec![
                 ("linear", Weights::LinearValues(&self.table_values)),
                 ("quadratic", Weights::QuadraticValues(&self.table_values)),
@@ -136,7 +139,10 @@ pub(super) fn kappa_room(counts: &[f64]) -> Stat {
 fn totals(table: &CountTable, rows: &[usize]) -> Vec<f64> {
     let mut totals = vec![0.0; table.labels()];
     for item in table.select(rows).items() {
-        totals.iter_mut().zip(item).for_each(|(t, &n)| *t += f64::from(n));
+        totals
+            .iter_mut()
+            .zip(item)
+            .for_each(|(t, &n)| *t += f64::from(n));
     }
     totals
 }
@@ -145,10 +151,7 @@ fn totals(table: &CountTable, rows: &[usize]) -> Vec<f64> {
 ///
 /// # Errors
 /// A scale without labels.
-pub(super) fn figures<'a>(
-    view: &'a View<'a>,
-    plan: &Plan,
-) -> Result<Vec<Measured<'a>>, Undefined> {
+pub(super) fn figures<'a>(view: &'a View<'a>, plan: &Plan) -> Result<Vec<Measured<'a>>, Undefined> {
     let scale = view.scale();
     let held = |measure: Measure| {
         let of = |v: &Vec<u32>| held_out(measure, scale, v).ok();
@@ -156,8 +159,14 @@ pub(super) fn figures<'a>(
     };
     let pairwise = held(Measure::MeanVotes);
     let agreed: Vec<Option<f64>> = pairwise.iter().map(|d| d.map(|d| 1.0 - d)).collect();
-    let unanimous = agreed.iter().map(|a| a.map(|a| f64::from(u8::from(a >= 1.0))));
-    let mean = |name, better, values| Measured { name, better, kind: Kind::Mean(values) };
+    let unanimous = agreed
+        .iter()
+        .map(|a| a.map(|a| f64::from(u8::from(a >= 1.0))));
+    let mean = |name, better, values| Measured {
+        name,
+        better,
+        kind: Kind::Mean(values),
+    };
     let mut out = vec![
         mean("agreement", Better::High, agreed.clone()),
         mean("unanimous", Better::High, unanimous.collect()),
@@ -198,6 +207,7 @@ pub(super) fn kappas<'a>(
                 room: Box::new(move |rows| {
                     kappa_room(&matrix(view.width, rows, &room.0, &room.1)?.row_sums())
                 }),
+                all: false,
             },
         }
     };
@@ -211,13 +221,24 @@ fn tables<'a>(view: &'a View<'a>, table: CountTable) -> Vec<Measured<'a>> {
         .items()
         .map(|item| {
             let n: f64 = item.iter().map(|&c| f64::from(c)).sum();
-            let same: f64 = item.iter().map(|&c| f64::from(c) * (f64::from(c) - 1.0)).sum();
+            let same: f64 = item
+                .iter()
+                .map(|&c| f64::from(c) * (f64::from(c) - 1.0))
+                .sum();
             (n >= 2.0).then(|| same / (n * (n - 1.0)))
         })
         .collect();
     let mut kinds: Vec<(&'static str, TableFigure<'a>, bool)> = vec![
-        ("fleiss_kappa", Box::new(|t| fleiss_kappa(t, Weights::Nominal)), false),
-        ("krippendorff_alpha", Box::new(|t| krippendorff_alpha(t, view.metric())), false),
+        (
+            "fleiss_kappa",
+            Box::new(|t| fleiss_kappa(t, Weights::Nominal)),
+            false,
+        ),
+        (
+            "krippendorff_alpha",
+            Box::new(|t| krippendorff_alpha(t, view.metric())),
+            false,
+        ),
         ("gwet_ac1", Box::new(ac::gwet_ac1), true),
     ];
     let graded = match view.data.scale {
@@ -226,7 +247,11 @@ fn tables<'a>(view: &'a View<'a>, table: CountTable) -> Vec<Measured<'a>> {
         Scale::Interval | Scale::Ratio => Some(Weights::QuadraticValues(&view.table_values)),
     };
     if let Some(weights) = graded {
-        kinds.push(("gwet_ac2", Box::new(move |t| ac::gwet_ac2(t, weights)), true));
+        kinds.push((
+            "gwet_ac2",
+            Box::new(move |t| ac::gwet_ac2(t, weights)),
+            true,
+        ));
     }
     let table = std::sync::Arc::new(table);
     let measured = |(name, of, gwet): (&'static str, TableFigure<'a>, bool)| {
@@ -246,6 +271,7 @@ fn tables<'a>(view: &'a View<'a>, table: CountTable) -> Vec<Measured<'a>> {
                     }
                     kappa_room(&counts)
                 }),
+                all: name != "krippendorff_alpha",
             },
         }
     };

@@ -2,8 +2,9 @@
 //! that are one item, blank cells, repeated votes. Must not compute a figure.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use super::cells::{Cell, Names, VoteColumns, error_at, not_blank};
 use super::labels::{Label, Spellings};
 use super::spec::{Scale, Spec, Votes};
 use crate::data::{DataError, Format, Row, Table, nearest, read_table_as};
@@ -64,11 +65,7 @@ pub struct Labelled {
 /// # Errors
 /// With file, row and column: what cannot be read, a column that is not there, two different labels
 /// of one rater for one item, labels that do not fit the scale.
-pub fn read(
-    files: &[PathBuf],
-    format: Option<Format>,
-    spec: &Spec,
-) -> Result<Labelled, DataError> {
+pub fn read(files: &[PathBuf], format: Option<Format>, spec: &Spec) -> Result<Labelled, DataError> {
     if files.iter().filter(|f| f.as_os_str() == "-").count() > 1 {
         let e = DataError::new("standard input is named twice", "name `-` once");
         return Err(e.in_file("-"));
@@ -120,59 +117,6 @@ pub fn from_tables(tables: &[Table], spec: &Spec) -> Result<Labelled, DataError>
     reader.finish(tables)
 }
 
-/// A column of a table, or a text that is the same for the whole file.
-enum Cell {
-    At(usize),
-    Text(String),
-}
-
-impl Cell {
-    fn find(table: &Table, name: &str) -> Result<Cell, DataError> {
-        let path = Path::new(&table.file);
-        let text = |part: Option<&std::ffi::OsStr>| {
-            let part = part.map_or_else(String::new, |p| p.to_string_lossy().into_owned());
-            Cell::Text(if part.is_empty() { table.file.clone() } else { part })
-        };
-        match name {
-            "@file" => Ok(text(path.file_stem())),
-            "@folder" => Ok(text(path.parent().and_then(Path::file_name))),
-            name => Ok(Cell::At(table.column(name)?)),
-        }
-    }
-
-    fn of<'a>(&'a self, row: &'a Row) -> &'a str {
-        match self {
-            Cell::At(at) => row.cells[*at].trim(),
-            Cell::Text(text) => text,
-        }
-    }
-}
-
-/// People's labels in one table: (rater or label, name of the column, its index).
-enum VoteColumns<'a> {
-    Wide(Vec<(usize, &'a str, usize)>),
-    Long(Cell, usize),
-    Counts(Vec<(&'a str, &'a str, usize)>),
-}
-
-/// Numbers for texts, in the order in which they appear.
-#[derive(Default)]
-struct Names {
-    index: HashMap<String, usize>,
-    names: Vec<String>,
-}
-
-impl Names {
-    fn number(&mut self, name: &str) -> usize {
-        if let Some(&at) = self.index.get(name) {
-            return at;
-        }
-        self.names.push(name.to_owned());
-        self.index.insert(name.to_owned(), self.names.len() - 1);
-        self.names.len() - 1
-    }
-}
-
 struct Reader<'a> {
     spec: &'a Spec,
     spellings: Spellings,
@@ -203,7 +147,10 @@ impl<'a> Reader<'a> {
     /// Every column of labels is in one of the tables, and no column is used twice.
     fn check_columns(&self, tables: &[Table]) -> Result<(), DataError> {
         let Some(first) = tables.first() else {
-            return Err(DataError::new("no file is named", "name one, or `-` for standard input"));
+            return Err(DataError::new(
+                "no file is named",
+                "name one, or `-` for standard input",
+            ));
         };
         let judges_too = !matches!(self.spec.votes, Votes::Long { .. });
         let all = self.spec.columns(true, judges_too);
@@ -218,12 +165,18 @@ impl<'a> Reader<'a> {
         };
         if let Some(twice) = (1..labels.len()).find(|&i| labels[..i].contains(&labels[i])) {
             let what = format!("the column `{}` is named twice", labels[twice]);
-            return Err(DataError::new(what, "a rater or judge has a column of its own"));
+            return Err(DataError::new(
+                what,
+                "a rater or judge has a column of its own",
+            ));
         }
         match labels.iter().find(|l| l.starts_with('@')) {
             Some(at) => {
                 let what = format!("`{at}` holds no labels");
-                Err(DataError::new(what, "it may stand for a rater, an item or a locale"))
+                Err(DataError::new(
+                    what,
+                    "it may stand for a rater, an item or a locale",
+                ))
             }
             None => Ok(()),
         }
@@ -231,7 +184,12 @@ impl<'a> Reader<'a> {
 
     fn table(&mut self, table: &Table) -> Result<(), DataError> {
         let find = |name: &String| Cell::find(table, name);
-        let item = self.spec.item.iter().map(find).collect::<Result<Vec<_>, _>>()?;
+        let item = self
+            .spec
+            .item
+            .iter()
+            .map(find)
+            .collect::<Result<Vec<_>, _>>()?;
         let locale = self.spec.locale.as_ref().map(find).transpose()?;
         let group = self.spec.group.as_ref().map(find).transpose()?;
         let votes = self.vote_columns(table)?;
@@ -303,7 +261,9 @@ impl<'a> Reader<'a> {
             Votes::Counts(counts) => VoteColumns::Counts(
                 counts
                     .iter()
-                    .filter_map(|(l, name)| Some((l.as_str(), name.as_str(), table.column(name).ok()?)))
+                    .filter_map(|(l, name)| {
+                        Some((l.as_str(), name.as_str(), table.column(name).ok()?))
+                    })
                     .collect(),
             ),
         })
@@ -326,7 +286,9 @@ impl<'a> Reader<'a> {
                 }
             }
             VoteColumns::Long(cell, column) => {
-                let Votes::Long { rater, label } = &self.spec.votes else { return Ok(()) };
+                let Votes::Long { rater, label } = &self.spec.votes else {
+                    return Ok(());
+                };
                 let name = not_blank(cell, table, row, rater)?;
                 let place = (table.file.as_str(), row.number, label.as_str());
                 let rater = self.raters.number(name);
@@ -386,7 +348,11 @@ impl<'a> Reader<'a> {
             return Err(error_at(place, what, "write a whole number up to 10000"));
         };
         let Some(label) = self.spellings.read(label, count as usize, place) else {
-            return Err(error_at(place, "a label of --counts is blank", "write LABEL=COLUMN"));
+            return Err(error_at(
+                place,
+                "a label of --counts is blank",
+                "write LABEL=COLUMN",
+            ));
         };
         let first = self.items[at].votes.len() as u32;
         let votes = (first..first + count).map(|rater| Vote { rater, label });
@@ -402,8 +368,14 @@ impl<'a> Reader<'a> {
         table: &Table,
         row: &Row,
     ) -> Result<(), DataError> {
-        let place = (table.file.as_str(), row.number, self.spec.judges[judge].as_str());
-        let Some(label) = self.spellings.read(text, 1, place) else { return Ok(()) };
+        let place = (
+            table.file.as_str(),
+            row.number,
+            self.spec.judges[judge].as_str(),
+        );
+        let Some(label) = self.spellings.read(text, 1, place) else {
+            return Ok(());
+        };
         match &mut self.items[at].verdicts[judge] {
             Some(old) if *old != label => {
                 let what = "the judge has a second, different label for the same item";
@@ -425,16 +397,27 @@ impl<'a> Reader<'a> {
         let (labels, of) = self.spellings.resolve(self.spec)?;
         let mut next = self.groups.names.len();
         for item in &mut self.items {
-            item.votes.iter_mut().for_each(|v| v.label = of[v.label as usize]);
+            item.votes
+                .iter_mut()
+                .for_each(|v| v.label = of[v.label as usize]);
             item.votes.sort_by_key(|v| v.rater);
-            item.verdicts.iter_mut().flatten().for_each(|l| *l = of[*l as usize]);
+            item.verdicts
+                .iter_mut()
+                .flatten()
+                .for_each(|l| *l = of[*l as usize]);
             if item.group == usize::MAX {
                 item.group = next;
                 next += 1;
             }
         }
         let named = !counts
-            && !matches!(self.spec.votes, Votes::Wide { exchangeable: true, .. });
+            && !matches!(
+                self.spec.votes,
+                Votes::Wide {
+                    exchangeable: true,
+                    ..
+                }
+            );
         if !long && !counts {
             let mut given = vec![0; self.raters.names.len()];
             let votes = self.items.iter().flat_map(|i| &i.votes);
@@ -495,7 +478,12 @@ impl<'a> Reader<'a> {
         let names = &self.raters.names;
         let mut kept: Vec<usize> = (0..names.len()).filter(|r| !moved.contains(r)).collect();
         // 2 before 10, and numbers before texts.
-        kept.sort_by_key(|&r| (names[r].parse::<u64>().unwrap_or(u64::MAX), names[r].clone()));
+        kept.sort_by_key(|&r| {
+            (
+                names[r].parse::<u64>().unwrap_or(u64::MAX),
+                names[r].clone(),
+            )
+        });
         let mut new = vec![u32::MAX; names.len()];
         kept.iter().zip(0..).for_each(|(&old, at)| new[old] = at);
         for vote in self.items.iter_mut().flat_map(|i| &mut i.votes) {
@@ -503,30 +491,4 @@ impl<'a> Reader<'a> {
         }
         self.raters.names = kept.iter().map(|&r| names[r].clone()).collect();
     }
-}
-
-fn not_blank<'a>(
-    cell: &'a Cell,
-    table: &Table,
-    row: &'a Row,
-    name: &str,
-) -> Result<&'a str, DataError> {
-    match cell.of(row) {
-        "" => {
-            let place = (table.file.as_str(), row.number, name);
-            Err(error_at(place, "a blank cell", "fill it, or take the row out"))
-        }
-        text => Ok(text),
-    }
-}
-
-fn error_at(
-    place: (&str, usize, &str),
-    what: impl Into<String>,
-    advice: impl Into<String>,
-) -> DataError {
-    DataError::new(what, advice)
-        .in_file(place.0)
-        .at_row(place.1)
-        .at_column(place.2)
 }

@@ -147,7 +147,9 @@ pub fn agree(data: &Labelled, plan: &Plan) -> Result<Agreement, Undefined> {
     };
     let everything: Vec<usize> = (0..data.items.len()).collect();
     let mut rows = vec![Vec::new(); data.locales.len()];
-    everything.iter().for_each(|&r| rows[data.items[r].locale].push(r));
+    everything
+        .iter()
+        .for_each(|&r| rows[data.items[r].locale].push(r));
     let mut locales = BTreeMap::new();
     if data.by_locale {
         for (name, rows) in data.locales.iter().zip(&rows) {
@@ -189,7 +191,11 @@ impl Maker<'_> {
 
     fn section(&self, rows: &[usize]) -> Section {
         let items = &self.view.data.items;
-        let voted = |least: usize| rows.iter().filter(|&&r| items[r].votes.len() >= least).count();
+        let voted = |least: usize| {
+            rows.iter()
+                .filter(|&&r| items[r].votes.len() >= least)
+                .count()
+        };
         let most = majorities(self.view);
         let tied = |&&r: &&usize| !items[r].votes.is_empty() && most[r].is_none();
         let judge = |j: usize| (self.view.data.judges[j].clone(), self.judge(j, rows, &most));
@@ -210,12 +216,20 @@ impl Maker<'_> {
         let given = verdicts::labels(self.view, judge);
         let items = &self.view.data.items;
         let failed = |&&r: &&usize| !items[r].votes.is_empty() && given[r].is_none();
-        let mut labels: Vec<String> =
-            self.view.data.labels.iter().map(|l| l.label.clone()).collect();
+        let mut labels: Vec<String> = self
+            .view
+            .data
+            .labels
+            .iter()
+            .map(|l| l.label.clone())
+            .collect();
         labels.push("(none)".into());
         let none = labels.len() - 1;
         let people: Vec<_> = rows.iter().map(|&r| most[r]).collect();
-        let verdicts: Vec<_> = rows.iter().map(|&r| Some(given[r].unwrap_or(none))).collect();
+        let verdicts: Vec<_> = rows
+            .iter()
+            .map(|&r| Some(given[r].unwrap_or(none)))
+            .collect();
         JudgeSection {
             failed: rows.iter().filter(failed).count(),
             figures: self.figures(&self.judges[judge], rows),

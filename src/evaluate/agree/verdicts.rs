@@ -51,7 +51,10 @@ pub struct AltTestRow {
 
 /// The one label that most people chose, per item; `None` without votes or on a tie.
 pub(super) fn majorities(view: &View) -> Vec<Option<usize>> {
-    view.votes.iter().map(|v| majority(v, &view.abstain)).collect()
+    view.votes
+        .iter()
+        .map(|v| majority(v, &view.abstain))
+        .collect()
 }
 
 /// A judge's label per item.
@@ -75,7 +78,9 @@ pub(super) fn figures<'a>(view: &'a View<'a>, judge: usize, plan: &Plan) -> Vec<
         Measured {
             name: "disagreement",
             better: Better::Low,
-            kind: Kind::Mean(each(&|votes, label| disagreement(measure, scale, votes, label))),
+            kind: Kind::Mean(each(&|votes, label| {
+                disagreement(measure, scale, votes, label)
+            })),
         },
         Measured {
             name: "beyond_people",
@@ -103,7 +108,8 @@ fn against_majority<'a>(
     verdicts: &[Option<usize>],
 ) -> Vec<Measured<'a>> {
     let most = majorities(view);
-    let hit = |(m, v): (&Option<usize>, &Option<usize>)| Some(f64::from(u8::from(*v == Some((*m)?))));
+    let hit =
+        |(m, v): (&Option<usize>, &Option<usize>)| Some(f64::from(u8::from(*v == Some((*m)?))));
     let hits: Vec<Option<f64>> = most.iter().zip(verdicts).map(hit).collect();
     let truth: Vec<Option<usize>> = most.iter().map(|m| view.place[(*m)?]).collect();
     let given = view.judge(judge);
@@ -115,11 +121,18 @@ fn against_majority<'a>(
         ("kappa", Box::new(|m| cohen_kappa(m, Weights::Nominal))),
         ("mcc", Box::new(classification::matthews_correlation)),
         ("macro_f1", Box::new(move |m| macro_f1(m, failed))),
-        ("balanced_accuracy", Box::new(classification::balanced_accuracy)),
+        (
+            "balanced_accuracy",
+            Box::new(classification::balanced_accuracy),
+        ),
     ];
     let plain = kinds.len();
     for (name, weights) in view.weights() {
-        let name = if name == "linear" { "kappa_linear" } else { "kappa_quadratic" };
+        let name = if name == "linear" {
+            "kappa_linear"
+        } else {
+            "kappa_quadratic"
+        };
         kinds.push((name, Box::new(move |m| cohen_kappa(m, weights))));
     }
     let with_failures = std::sync::Arc::new((truth.clone(), whole, view.width + 1, all));
@@ -143,6 +156,7 @@ fn against_majority<'a>(
                     "macro_f1" | "balanced_accuracy" => Ok(1.0),
                     _ => kappa_room(&matrix(other.2, rows, &other.0, &other.1)?.row_sums()),
                 }),
+                all: false,
             },
         });
     }
@@ -157,7 +171,11 @@ fn macro_f1(matrix: &Confusion, failed: usize) -> Stat {
     if columns[failed] == 0.0 {
         return Ok(value);
     }
-    let used = rows.iter().zip(&columns).filter(|(r, c)| **r + **c > 0.0).count() as f64;
+    let used = rows
+        .iter()
+        .zip(&columns)
+        .filter(|(r, c)| **r + **c > 0.0)
+        .count() as f64;
     Ok(value * used / (used - 1.0))
 }
 
