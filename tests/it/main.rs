@@ -1,5 +1,6 @@
 //! The integration tests: one binary, one module per subject.
 
+mod agree;
 mod agreement;
 mod clusters;
 mod data;

@@ -218,11 +218,15 @@ impl Measured<'_> {
         layout: &Layout,
         plan: &Plan,
     ) -> Result<Span, Undefined> {
-        if matches!(self.kind, Kind::Mean(_)) && !layout.grouped {
-            let i = mean_interval(values, plan.level)?;
+        if !layout.grouped {
+            // Differences are moved to 0..=1 and back; resampling few of them would miss rare ones.
+            let signed = matches!(self.kind, Kind::Difference(_));
+            let moved = |v: &f64| if signed { (v + 1.0) / 2.0 } else { *v };
+            let i = mean_interval(&values.iter().map(moved).collect::<Vec<_>>(), plan.level)?;
+            let back = |end: f64| if signed { 2.0 * end - 1.0 } else { end };
             return Ok(Span {
-                low: i.low,
-                high: i.high,
+                low: back(i.low),
+                high: back(i.high),
                 by: By::Wilson,
             });
         }
