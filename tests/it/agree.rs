@@ -30,7 +30,7 @@ fn real(parts: &[&str]) -> Option<Vec<PathBuf>> {
 /// Few resamples: these tests look at values.
 fn figures(data: &Labelled) -> Agreement {
     let plan = Plan {
-        resamples: 99,
+        resamples: 49,
         ..Plan::new(data.scale, data.items.len())
     };
     agree(data, &plan).unwrap()

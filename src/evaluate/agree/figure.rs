@@ -98,6 +98,8 @@ pub(super) enum Better {
 
 type Of<'a> = Box<dyn Fn(&[usize]) -> Stat + Sync + 'a>;
 
+pub(super) type Least<'a> = Box<dyn Fn(&[usize], f64) -> Result<Interval, Undefined> + Sync + 'a>;
+
 /// How a figure comes from items.
 pub(super) enum Kind<'a> {
     /// The mean of a value in `[0, 1]` per item.
@@ -111,6 +113,8 @@ pub(super) enum Kind<'a> {
         agreed: Vec<Option<f64>>,
         /// How far chance agreement is from 1, for items that agree throughout.
         room: Of<'a>,
+        /// An interval that the resampled one must not be narrower than.
+        least: Option<Least<'a>>,
         /// Whether items without such an agreement count too (as label shares).
         all: bool,
     },
@@ -145,6 +149,15 @@ fn resampling(plan: &Plan, method: Method) -> Resampling {
         resamples: plan.resamples,
         level: plan.level,
         seed: plan.seed,
+    }
+}
+
+/// BCa; over more than 500 items its corrections vanish, and the plain quantiles cost less.
+fn method(items: usize) -> Method {
+    if items > 500 {
+        Method::Percentile
+    } else {
+        Method::Bca
     }
 }
 
@@ -236,7 +249,12 @@ impl Measured<'_> {
             stratum: &stratum,
             cluster: &cluster,
         };
-        bootstrap(sample, Statistic::PooledMean, resampling(plan, Method::Bca)).map(by(Method::Bca))
+        bootstrap(
+            sample,
+            Statistic::PooledMean,
+            resampling(plan, method(rows.len())),
+        )
+        .map(by(method(rows.len())))
     }
 
     fn rows_interval(
@@ -246,19 +264,30 @@ impl Measured<'_> {
         layout: &Layout,
         plan: &Plan,
     ) -> Result<Span, Undefined> {
-        let Kind::Rows { of, .. } = &self.kind else {
+        let Kind::Rows { of, least, .. } = &self.kind else {
             return Err(Undefined::Empty(NO_ITEMS));
         };
         let (stratum, cluster) = layout.pick(rows);
         let pick = |drawn: &[usize]| drawn.iter().map(|&at| rows[at]).collect::<Vec<_>>();
-        let plan_of = resampling(plan, Method::Bca);
+        let plan_of = resampling(plan, method(rows.len()));
         let resampled = bootstrap_rows(&stratum, &cluster, plan_of, |drawn| of(&pick(drawn)));
-        match resampled {
-            Ok(i) if i.high > i.low => Ok(by(Method::Bca)(i)),
+        let span = match resampled {
+            Ok(i) if i.high > i.low => by(method(rows.len()))(i),
             Ok(_) | Err(Undefined::Resamples { .. }) => {
-                self.from_agreement(value, rows, plan.level)
+                self.from_agreement(value, rows, plan.level)?
             }
-            Err(other) => Err(other),
+            Err(other) => return Err(other),
+        };
+        match least {
+            None => Ok(span),
+            Some(least) => {
+                let least = least(rows, plan.level)?;
+                Ok(Span {
+                    low: span.low.min(least.low),
+                    high: span.high.max(least.high),
+                    ..span
+                })
+            }
         }
     }
 
@@ -322,12 +351,15 @@ impl Measured<'_> {
             Err(why) => return Figure::undefined(n, &why),
         };
         let (stratum, cluster) = layout.pick(&rows);
-        let interval = bootstrap_rows(&stratum, &cluster, resampling(plan, Method::Bca), |drawn| {
-            figure(&drawn.iter().map(|&at| rows[at]).collect::<Vec<_>>())
-        });
+        let interval = bootstrap_rows(
+            &stratum,
+            &cluster,
+            resampling(plan, method(rows.len())),
+            |drawn| figure(&drawn.iter().map(|&at| rows[at]).collect::<Vec<_>>()),
+        );
         let interval = match interval {
             Ok(i) if i.high <= i.low => Err(Undefined::Empty("differences between resamples")),
-            other => other.map(by(Method::Bca)),
+            other => other.map(by(method(rows.len()))),
         };
         Figure::new(n, value, interval)
     }

@@ -207,6 +207,7 @@ pub(super) fn kappas<'a>(
                 room: Box::new(move |rows| {
                     kappa_room(&matrix(view.width, rows, &room.0, &room.1)?.row_sums())
                 }),
+                least: None,
                 all: false,
             },
         }
@@ -271,6 +272,7 @@ fn tables<'a>(view: &'a View<'a>, table: CountTable) -> Vec<Measured<'a>> {
                     }
                     kappa_room(&counts)
                 }),
+                least: None,
                 all: name != "krippendorff_alpha",
             },
         }

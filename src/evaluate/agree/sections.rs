@@ -169,7 +169,7 @@ pub fn agree(data: &Labelled, plan: &Plan) -> Result<Agreement, Undefined> {
         overall: maker.section(&everything),
         over_locales: (locales.len() > 1).then(|| maker.over_locales(&rows, &locales)),
         locales,
-        notes: notes(&view),
+        notes: notes(&view, &rows),
     })
 }
 
@@ -322,7 +322,7 @@ fn worst<'s>(
     out
 }
 
-fn notes(view: &View) -> Vec<String> {
+fn notes(view: &View, locales: &[Vec<usize>]) -> Vec<String> {
     let data = view.data;
     let mut notes = Vec::new();
     if data.repeated > 0 {
@@ -346,6 +346,10 @@ fn notes(view: &View) -> Vec<String> {
             "the alternative annotator test was made for three raters or more; with fewer the judge is compared with single votes"
                 .into(),
         );
+    }
+    let few = !data.judges.is_empty() && locales.iter().any(|l| l.len() < 50);
+    if few {
+        notes.push("over fewer than 50 items the interval of macro-F1 can cover too little".into());
     }
     notes.extend(left_out(view));
     notes

@@ -10,9 +10,10 @@ use super::spec::Plan;
 use crate::agreement::ceiling::{
     AltTestPlan, Rating, against_panel, alternative_annotator_test, held_out,
 };
+use crate::agreement::interval::mean_of_shares;
 use crate::agreement::kappa::{Weights, cohen_kappa};
 use crate::agreement::table::Confusion;
-use crate::agreement::{Stat, Undefined, classification, disagreement, majority};
+use crate::agreement::{Interval, Stat, Undefined, classification, disagreement, majority};
 
 /// Outcome of the alternative annotator test.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -144,7 +145,7 @@ fn against_majority<'a>(
     }];
     for (at, (name, of)) in kinds.into_iter().enumerate() {
         let columns = if at < plain { &with_failures } else { &without };
-        let (columns, other) = (columns.clone(), columns.clone());
+        let (columns, other, third) = (columns.clone(), columns.clone(), columns.clone());
         let agreed = columns.3.clone();
         out.push(Measured {
             name,
@@ -156,11 +157,25 @@ fn against_majority<'a>(
                     "macro_f1" | "balanced_accuracy" => Ok(1.0),
                     _ => kappa_room(&matrix(other.2, rows, &other.0, &other.1)?.row_sums()),
                 }),
+                least: (name == "balanced_accuracy").then(|| -> super::figure::Least<'a> {
+                    Box::new(move |rows, level| {
+                        recalls(&matrix(third.2, rows, &third.0, &third.1)?, level)
+                    })
+                }),
                 all: false,
             },
         });
     }
     out
+}
+
+/// Interval of balanced accuracy from each label's share of hits: resampling cannot see how uncertain
+/// the share of a label is that people seldom used.
+fn recalls(matrix: &Confusion, level: f64) -> Result<Interval, Undefined> {
+    let sums = matrix.row_sums();
+    let part = |l: usize| (matrix.count(l, l) as f64, sums[l] as usize);
+    let parts: Vec<(f64, usize)> = (0..sums.len()).map(part).filter(|p| p.1 > 0).collect();
+    mean_of_shares(&parts, level)
 }
 
 /// Macro-F1 over the labels of the scale that occur on either side. A failed verdict misses the

@@ -8,11 +8,14 @@ use super::cases::{FIGURES, WORLDS, claims, figures, means, share, thirds, unit}
 
 #[test]
 fn simulated_intervals_of_means_cover() {
-    for case in means(2000, &[20, 150]) {
+    for case in means(600, &[20, 60]) {
         let what = format!("{}, {} items", case.values, case.n);
         println!("{what}: {:.3}, bound {:.3}", case.mean, case.upper);
         assert!(case.mean >= 0.93, "{what}: {}", case.mean);
         assert!(case.upper >= 0.95, "{what}: {}", case.upper);
+        // Resampling a few 0/1 items covers too little, as the page on statistics says.
+        let least = if case.n < 50 { 0.8 } else { 0.88 };
+        assert!(case.percentile >= least && case.bca >= least, "{what}");
     }
     for p in [0.03, 0.2, 0.5] {
         let covered = share(2000, |rng| {
@@ -53,11 +56,14 @@ fn simulated_bootstrap_intervals_cover() {
 
 #[test]
 fn simulated_intervals_of_agreement_cover() {
-    // 150 samples: a true coverage of .95 falls below .90 less than once in two hundred times.
-    for case in figures(150, &[60], &WORLDS[..1]) {
-        println!("{}, {}: {:.3}", case.world, case.figure, case.covered);
+    // 100 samples: a true coverage of .95 falls below .89 less than once in two hundred times.
+    for case in figures(100, &[60], &WORLDS[..1]) {
+        println!(
+            "{}, {} items, {}: {:.3}",
+            case.world, case.n, case.figure, case.covered
+        );
         assert!(FIGURES.contains(&case.figure) && case.without == 0.0);
-        assert!(case.covered >= 0.9, "{}: {}", case.figure, case.covered);
+        assert!(case.covered >= 0.89, "{}: {}", case.figure, case.covered);
     }
 }
 
