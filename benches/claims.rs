@@ -14,6 +14,16 @@ use cases::{FIGURES, WORLDS};
 const RUNS: u64 = 2000;
 const SIZES: [usize; 3] = [20, 50, 200];
 
+/// What an interval must cover. The exceptions are named in `docs/statistics.md`: Wilson's interval
+/// of few items dips at some shares, and macro-F1 of few items is too sure of itself.
+fn least(case: &cases::FigureCase) -> f64 {
+    match (case.n < 50, case.figure) {
+        (true, "macro_f1") => 0.0,
+        (true, "agreement" | "held_out" | "accuracy") => 0.915,
+        _ => 0.93,
+    }
+}
+
 fn main() -> std::process::ExitCode {
     // `cargo test --benches` only asks whether it runs.
     let short = std::env::args().any(|a| a == "--test");
@@ -55,10 +65,10 @@ fn main() -> std::process::ExitCode {
     );
     let low: Vec<String> = figures
         .iter()
-        .filter(|c| c.covered < 0.93 && !(c.figure == "macro_f1" && c.n < 50))
+        .filter(|c| c.covered < least(c))
         .map(|c| format!("{}, {} items, {}: {:.3}", c.world, c.n, c.figure, c.covered))
         .collect();
-    low.iter().for_each(|l| println!("below .93: {l}"));
+    low.iter().for_each(|l| println!("covers too little: {l}"));
     let bad = means.iter().any(|c| c.mean < 0.93 || c.upper < 0.95)
         || claims.bootstrap > 0.05
         || claims.permutation > 0.065

@@ -123,7 +123,7 @@ fn claim(a: &Answer, q: &Question) -> Vec<String> {
     }
     if q.scope == Scope::WorstLocale && q.locales > 1 {
         lines.push(format!(
-            "Each locale is tested at an error rate of {:.4} and passes with a chance of {}.",
+            "Each locale is tested at an error rate of {:.5} and passes with a chance of {}.",
             a.alpha_each,
             percent(a.power_each)
         ));
