@@ -274,7 +274,7 @@ impl Measured<'_> {
         let span = match resampled {
             Ok(i) if i.high > i.low => by(method(rows.len()))(i),
             Ok(_) | Err(Undefined::Resamples { .. }) => {
-                self.from_agreement(value, rows, plan.level)?
+                self.agreement_interval(value, rows, plan.level)?
             }
             Err(other) => return Err(other),
         };
@@ -293,7 +293,12 @@ impl Measured<'_> {
 
     /// `1 - (1 - agreement) / room` at both ends of Wilson's interval of the agreement, where
     /// `room` is what the data imply: `(1 - agreement) / (1 - value)`.
-    fn from_agreement(&self, value: f64, rows: &[usize], level: f64) -> Result<Span, Undefined> {
+    fn agreement_interval(
+        &self,
+        value: f64,
+        rows: &[usize],
+        level: f64,
+    ) -> Result<Span, Undefined> {
         let Kind::Rows { agreed, room, .. } = &self.kind else {
             return Err(Undefined::Empty(NO_ITEMS));
         };
