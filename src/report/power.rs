@@ -72,9 +72,14 @@ fn claim(a: &Answer, q: &Question) -> Vec<String> {
             } else {
                 a.total
             };
+            let each = if q.scope == Scope::WorstLocale && q.locales > 1 {
+                " of each locale"
+            } else {
+                ""
+            };
             if let Some(misses) = a.misses_allowed {
                 lines.push(format!(
-                    "To pass, at most {misses} of {of} items may be disagreements."
+                    "To pass, at most {misses} of {of} items{each} may be disagreements."
                 ));
             }
             if let Some(least) = a.least_per_locale {
