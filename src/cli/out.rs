@@ -22,6 +22,14 @@ pub fn json(json: &str) -> Result<(), Failure> {
     write(&(visible_json(json) + "\n"))
 }
 
+/// Prints a value to stdout as indented JSON.
+///
+/// # Errors
+/// As [`text`].
+pub fn value(value: &impl serde::Serialize) -> Result<(), Failure> {
+    json(&serde_json::to_string_pretty(value).map_err(|e| Failure::machine(e.to_string()))?)
+}
+
 fn write(text: &str) -> Result<(), Failure> {
     match std::io::stdout().write_all(text.as_bytes()) {
         Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {

@@ -1,6 +1,7 @@
 //! The integration tests: one binary, one module per subject.
 
 mod aa;
+mod agree;
 mod agreement;
 mod bad_input;
 mod clusters;
