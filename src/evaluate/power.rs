@@ -73,7 +73,7 @@ pub struct Answer {
     pub per_locale: usize,
     /// Labelled items in all.
     pub total: usize,
-    /// Error rate of each single test: alpha, less what other looks and locales use up.
+    /// Error rate of each single test: alpha, less what other looks use up.
     pub alpha_each: f64,
     /// Power of each single test.
     pub power_each: f64,
@@ -128,14 +128,16 @@ pub fn items_needed(question: &Question) -> Result<Answer, Undefined> {
 }
 
 /// Tests that must all pass, error rate and power of each. All looks together use at most alpha
-/// (the k-th `alpha · 6 / (π² k²)`); locales share it alike, as the stop rule does.
+/// (the k-th `alpha · 6 / (π² k²)`). Each locale is tested at all of it: what is claimed of every
+/// locale is wrong only if some locale passes that should not (intersection-union test, Berger
+/// 1982), and the stop rule does the same.
 fn split(question: &Question, alpha: f64) -> (usize, f64, f64) {
     match question.scope {
         Scope::Mean => (1, alpha, question.power),
         Scope::WorstLocale => {
             let tests = question.locales;
             let each = question.power.powf(1.0 / tests as f64);
-            (tests, alpha / tests as f64, each)
+            (tests, alpha, each)
         }
     }
 }
