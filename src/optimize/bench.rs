@@ -40,10 +40,25 @@ pub struct SearchOptions {
     pub loss: bool,
     /// Items of a race's first stage.
     pub first_stage: usize,
-    /// A child passes when the paired test of its gain is below this.
+    /// The paired test that a child has to pass.
+    pub gate: Gate,
+    /// A child passes when the p-value of its gain is below this, over all stages of its race.
     pub gate_alpha: f64,
     /// Kinds of proposals to leave out.
     pub without: Vec<crate::propose::Kind>,
+}
+
+/// The paired test of a race.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Gate {
+    /// Sign flips of the differences, each stage at its share of the error rate. The stronger test
+    /// on the few items of a race.
+    #[default]
+    Permutation,
+    /// A bet that the mean difference is above 0, valid at every moment without shares
+    /// (Waudby-Smith and Ramdas 2024). Asks for more items.
+    Betting,
 }
 
 /// What the texts of disagreements are compared by when they are clustered.
@@ -73,6 +88,7 @@ impl Default for SearchOptions {
             centre_locales: false,
             loss: true,
             first_stage: 24,
+            gate: Gate::Permutation,
             gate_alpha: 0.2,
             without: Vec::new(),
         }

@@ -16,7 +16,7 @@ mod stop;
 mod strategy;
 mod streams;
 
-pub use bench::{Bench, Features, SearchOptions, TuneError};
+pub use bench::{Bench, Features, Gate, SearchOptions, TuneError};
 pub use candidate::Candidate;
 pub use event::Event;
 pub use measure::{Scored, people, score};

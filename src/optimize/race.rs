@@ -7,12 +7,14 @@ use std::collections::BTreeSet;
 use rand::seq::SliceRandom;
 
 use super::bandit::Proposal;
-use super::bench::{Bench, TuneError};
+use super::bench::{Bench, Gate, TuneError};
 use super::candidate::Candidate;
 use super::event::Event;
 use super::losses::losses;
+use super::measure::LARGEST_LOSS;
 use super::pool::{Pool, locales, mean};
 use crate::agreement::paired::{self, Tail};
+use crate::agreement::sequential::PairedBet;
 use crate::disagreement::Card;
 use crate::propose::Kind;
 
@@ -107,8 +109,22 @@ fn verdict(
             outcome: "dropped",
         };
     }
-    let seed = bench.streams.seed_of(pool.step, "gate");
-    let p = paired::permutation(&by_group(bench, diffs), Tail::Above, DRAWS, seed).unwrap_or(1.0);
+    let (p, alpha) = match bench.search.gate {
+        Gate::Permutation => {
+            let seed = bench.streams.seed_of(pool.step, "gate");
+            let sums = by_group(bench, diffs);
+            let p = paired::permutation(&sums, Tail::Above, DRAWS, seed);
+            (p.unwrap_or(1.0), alpha)
+        }
+        Gate::Betting => {
+            let mut bet = PairedBet::new();
+            for (_, d) in diffs {
+                // Calibration out of fold may push a difference past the largest loss.
+                let _ = bet.push((d / LARGEST_LOSS).clamp(-1.0, 1.0));
+            }
+            (bet.p_value(), bench.search.gate_alpha)
+        }
+    };
     let outcome = match (p < alpha, last) {
         (true, _) => "passed",
         (false, true) => "dropped",

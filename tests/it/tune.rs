@@ -197,3 +197,24 @@ fn the_stop_rule_can_ask_for_a_judge_no_worse_than_a_held_out_rater() {
     assert_eq!(bad.status.code(), Some(2));
     assert!(text(&bad.stderr).contains("human"));
 }
+
+#[test]
+fn a_gate_by_betting_lets_the_planted_failures_pass_too_and_asks_for_more_items() {
+    let dir = tempfile::tempdir().unwrap();
+    let n = |out: &str| -> Vec<u64> {
+        let text = std::fs::read_to_string(dir.path().join(out).join("events.jsonl")).unwrap();
+        let events = text
+            .lines()
+            .map(|l| serde_json::from_str::<serde_json::Value>(l).unwrap());
+        events
+            .filter(|e| e["outcome"] == "passed")
+            .map(|e| e["n"].as_u64().unwrap())
+            .collect()
+    };
+    let run = tune(dir.path(), "bet", &["--set", "search.gate=betting"]);
+    assert!(run.status.success(), "{}", text(&run.stderr));
+    assert!(tune(dir.path(), "flip", &[]).status.success());
+    let mean = |v: Vec<u64>| v.iter().sum::<u64>() as f64 / v.len() as f64;
+    assert!(!n("bet").is_empty());
+    assert!(mean(n("bet")) > mean(n("flip")));
+}
