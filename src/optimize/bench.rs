@@ -56,8 +56,8 @@ pub enum Gate {
     /// on the few items of a race.
     #[default]
     Permutation,
-    /// A bet that the mean difference is above 0, valid at every moment without shares
-    /// (Waudby-Smith and Ramdas 2024). Asks for more items.
+    /// A bet that the mean difference, each held within one nat, is above 0: valid at every moment
+    /// without shares (Waudby-Smith and Ramdas 2024). Asks for more items.
     Betting,
 }
 

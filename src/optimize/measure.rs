@@ -11,8 +11,6 @@ use crate::task::Task;
 
 /// Least probability that the loss believes in: a failed verdict costs as much as a label at it.
 const FLOOR: f64 = 0.01;
-/// `-ln(FLOOR)`: no loss is larger, and no difference of two losses.
-pub(super) const LARGEST_LOSS: f64 = 4.605_170_185_988_091;
 
 /// How one verdict fares against the votes of its item.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

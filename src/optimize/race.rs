@@ -11,7 +11,6 @@ use super::bench::{Bench, Gate, TuneError};
 use super::candidate::Candidate;
 use super::event::Event;
 use super::losses::losses;
-use super::measure::LARGEST_LOSS;
 use super::pool::{Pool, locales, mean};
 use crate::agreement::paired::{self, Tail};
 use crate::agreement::sequential::PairedBet;
@@ -119,8 +118,9 @@ fn verdict(
         Gate::Betting => {
             let mut bet = PairedBet::new();
             for (_, d) in diffs {
-                // Calibration out of fold may push a difference past the largest loss.
-                let _ = bet.push((d / LARGEST_LOSS).clamp(-1.0, 1.0));
+                // The bet is on differences held within one nat: the bound that it needs, and
+                // little less than what telling one label from another is worth.
+                let _ = bet.push(d.clamp(-1.0, 1.0));
             }
             (bet.p_value(), bench.search.gate_alpha)
         }
