@@ -9,6 +9,8 @@ use crate::judge::JudgeError;
 use crate::ledger::{Halt, LedgerError};
 use crate::optimize::TuneError;
 use crate::prompt::SeedError;
+use crate::registry::RegistryError;
+use crate::registry::export::ExportError;
 use crate::report::ReportError;
 use crate::text::{Fault, visible, visible_lines};
 
@@ -43,7 +45,7 @@ impl Failure {
         Self::new(message.into(), help, 2)
     }
 
-    /// A replay that differs (exit code 4).
+    /// What is recorded is not what was found (exit code 4).
     pub fn differs(message: impl Into<String>) -> Self {
         Self::new(message.into(), None, 4)
     }
@@ -155,6 +157,22 @@ impl From<RunError> for Failure {
         let help = matches!(code, 3 | 130)
             .then(|| "run the same command with --resume to go on where it stopped".to_owned());
         Self::new(e.to_string(), help, code)
+    }
+}
+
+impl From<RegistryError> for Failure {
+    fn from(e: RegistryError) -> Self {
+        match e {
+            RegistryError::Unknown { what, advice } => Self::new(what, Some(advice), 2),
+            RegistryError::Io { .. } => Self::machine(e.to_string()),
+            other => Self::input(other.to_string()),
+        }
+    }
+}
+
+impl From<ExportError> for Failure {
+    fn from(e: ExportError) -> Self {
+        Self::input(e.to_string())
     }
 }
 

@@ -102,7 +102,9 @@ fn lineage(plan: &Plan, pool: &Pool, place: usize, seen: &Seen, run: &str) -> Li
         run: run.to_owned(),
         card: own.card.clone(),
         card_says: own.card.as_ref().and_then(|id| seen.cards.get(id).cloned()),
-        race: place.checked_sub(1).and_then(|k| seen.races.get(k).cloned()),
+        race: place
+            .checked_sub(1)
+            .and_then(|k| seen.races.get(k).cloned()),
         edit: own.edit.clone(),
     };
     if place == 0 && own.version != plan.start {

@@ -62,9 +62,14 @@ impl RunRecord {
             let what = "its format is not known to this program, which reads format 1";
             return Err(malformed(what.into()));
         }
-        toml::from_str(&text)
-            .map(Some)
-            .map_err(|e| malformed(e.message().to_owned()))
+        let mut record: Self =
+            toml::from_str(&text).map_err(|e| malformed(e.message().to_owned()))?;
+        if let Some((what, _)) = record.config.dangerous() {
+            return Err(malformed(what));
+        }
+        // A registry from elsewhere does not choose where this machine keeps answers.
+        record.config.cache = None;
+        Ok(Some(record))
     }
 
     pub(super) fn origin(&self) -> Option<Origin> {
@@ -111,7 +116,8 @@ pub fn register(run: &Path, task_folder: &Path) -> Result<Registered, RunError> 
         });
     }
     // A version follows those that it was made of, so that a kill leaves no child without parents.
-    made.sort_by_key(|p| depth(&made_by(&made), &p.version.digest()));
+    let parents = made_by(&made);
+    made.sort_by_cached_key(|p| depth(&parents, &p.version.digest()));
     let mut out = Vec::new();
     for parcel in &made {
         out.push(registry.put(parcel)?);
@@ -179,18 +185,24 @@ fn record(run: &Path, task_folder: &Path) -> Result<String, RunError> {
             what,
         })
     };
-    let config = Config::load(&config_path, &[]).map_err(|e| failed(&config_path, e.to_string()))?;
+    let read = |path: &Path| {
+        std::fs::read_to_string(path).map_err(|source| RunError::Io {
+            path: path.to_owned(),
+            source,
+        })
+    };
+    let mut config: Config = toml::from_str(&read(&config_path)?)
+        .map_err(|e| failed(&config_path, e.message().to_owned()))?;
+    let run_name = format!("{}-{}", config.name, config.digest());
+    // Where this machine keeps its answers decides nothing and is nobody's business.
+    config.cache = None;
     let summary = run.join("summary.json");
-    let text = std::fs::read_to_string(&summary).map_err(|source| RunError::Io {
-        path: summary.clone(),
-        source,
-    })?;
     let figures: super::Summary =
-        serde_json::from_str(&text).map_err(|e| failed(&summary, e.to_string()))?;
+        serde_json::from_str(&read(&summary)?).map_err(|e| failed(&summary, e.to_string()))?;
     let origin = Origin::read(run)?;
     let record = RunRecord {
         format: 1,
-        run: format!("{}-{}", config.name, config.digest()),
+        run: run_name,
         program: origin.as_ref().map_or(String::new(), |o| o.program.clone()),
         base: origin.as_ref().and_then(|o| base(run, o, task_folder)),
         data: figures.data_digest,

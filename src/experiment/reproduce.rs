@@ -31,6 +31,8 @@ pub struct ReproduceOptions {
 pub struct Reproduced {
     /// Digest of the version that came out; absent where answers are missing.
     pub best: Option<String>,
+    /// Digests of the versions that it was made of.
+    pub ancestors: Vec<String>,
     /// What was measured with it this time.
     pub evidence: Evidence,
     /// Decisions that were repeated.
@@ -92,8 +94,12 @@ pub async fn reproduce(
     let done = watch(work, &ledger, show).await;
     let events = *events.lock().unwrap_or_else(PoisonError::into_inner);
     let spent = ledger.spent();
+    let mut ancestors = Vec::new();
     let (best, evidence, missing) = match done {
-        Ok(done) => (Some(done.best.version.digest()), done.best.evidence, None),
+        Ok(done) => {
+            ancestors.extend(done.ancestors.iter().map(|a| a.version.digest()));
+            (Some(done.best.version.digest()), done.best.evidence, None)
+        }
         Err(e) => (None, Evidence::of(Vec::new()), Some(missing(e)?)),
     };
     let needed = match missing {
@@ -102,6 +108,7 @@ pub async fn reproduce(
     };
     Ok(Reproduced {
         best,
+        ancestors,
         evidence,
         events,
         spent,
@@ -112,11 +119,7 @@ pub async fn reproduce(
 
 type Opened = (Box<dyn Endpoint>, Option<Box<dyn Endpoint>>);
 
-fn opened(
-    plan: &Plan,
-    record: &RunRecord,
-    options: &ReproduceOptions,
-) -> Result<Opened, RunError> {
+fn opened(plan: &Plan, record: &RunRecord, options: &ReproduceOptions) -> Result<Opened, RunError> {
     let (judge, writer) = (&plan.config.judge, plan.config.writer.as_ref());
     if options.calls {
         let writer = writer.map(endpoints::open).transpose()?;

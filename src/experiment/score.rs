@@ -114,7 +114,11 @@ fn open(
     Ok(endpoints::unasked(&plan.config.judge, None, origin)?.0)
 }
 
-type Arms = (Vec<(String, summary::Arm, Option<summary::People>)>, usize, usize);
+type Arms = (
+    Vec<(String, summary::Arm, Option<summary::People>)>,
+    usize,
+    usize,
+);
 
 async fn judged(
     plan: &Plan,

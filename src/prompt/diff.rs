@@ -33,7 +33,10 @@ pub fn diff(from: &Version, to: &Version) -> Vec<Change> {
     names.dedup();
     let none = Vec::new();
     let change = |name: &String| {
-        let (a, b) = (old.get(name).unwrap_or(&none), new.get(name).unwrap_or(&none));
+        let (a, b) = (
+            old.get(name).unwrap_or(&none),
+            new.get(name).unwrap_or(&none),
+        );
         (a != b).then(|| Change {
             part: name.clone(),
             lines: lines(a, b),
@@ -55,16 +58,26 @@ fn parts(v: &Version) -> BTreeMap<String, Vec<String>> {
         AnswerFormat::Label => "label",
         AnswerFormat::Json => "json",
     };
-    let abstain = if v.may_abstain { "may abstain" } else { "may not abstain" };
+    let abstain = if v.may_abstain {
+        "may abstain"
+    } else {
+        "may not abstain"
+    };
     put("answer".into(), vec![answer.into(), abstain.into()]);
-    let reading = v.reading.as_ref().map_or(String::new(), |r| format!(" ({r})"));
+    let reading = v
+        .reading
+        .as_ref()
+        .map_or(String::new(), |r| format!(" ({r})"));
     let task = format!("{}{reading}, definition {}", v.task, v.task_digest);
     put("task".into(), vec![task]);
     let style = match v.skeleton.style {
         Style::Chat => "chat",
         Style::Completion => "completion",
     };
-    put("skeleton".into(), vec![format!("{}, {style}", v.skeleton.name)]);
+    put(
+        "skeleton".into(),
+        vec![format!("{}, {style}", v.skeleton.name)],
+    );
     put("template prefix".into(), prose(&v.skeleton.prefix));
     put("template item".into(), prose(&v.skeleton.item));
     for (name, text) in &v.sections {
@@ -72,7 +85,10 @@ fn parts(v: &Version) -> BTreeMap<String, Vec<String>> {
     }
     put("rules".into(), v.rules.clone());
     let demo = |d: &super::Demo| {
-        let only = d.only_for.as_ref().map_or(String::new(), |l| format!(", only for {l}"));
+        let only = d
+            .only_for
+            .as_ref()
+            .map_or(String::new(), |l| format!(", only for {l}"));
         let fields: Vec<_> = d.fields.values().map(String::as_str).collect();
         let answers: Vec<_> = d.answers.values().map(String::as_str).collect();
         let (fields, answers) = (fields.join(" | "), answers.join(", "));
@@ -80,12 +96,17 @@ fn parts(v: &Version) -> BTreeMap<String, Vec<String>> {
     };
     put("demos".into(), v.demos.iter().map(demo).collect());
     let words = v.words.iter().flat_map(|(criterion, words)| {
-        words.iter().map(move |(label, word)| format!("{criterion}: {label} = {word}"))
+        words
+            .iter()
+            .map(move |(label, word)| format!("{criterion}: {label} = {word}"))
     });
     put("words".into(), words.collect());
     let mut calibration = Vec::new();
     for (name, c) in &v.calibration.criteria {
-        calibration.push(format!("{name}: temperature {}, bias {:?}", c.temperature, c.bias));
+        calibration.push(format!(
+            "{name}: temperature {}, bias {:?}",
+            c.temperature, c.bias
+        ));
         for (locale, bias) in &c.locales {
             calibration.push(format!("{name}, {locale}: bias {bias:?}"));
         }

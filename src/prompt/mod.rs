@@ -9,8 +9,8 @@ mod seed;
 mod text;
 mod version;
 
-pub use edit::{Edit, EditError, MergePart};
 pub use diff::{Change, Line, diff};
+pub use edit::{Edit, EditError, MergePart};
 pub use fence::Fence;
 pub use render::{RenderError, Renderer};
 pub use seed::{SeedError, load_seed};

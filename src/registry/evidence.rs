@@ -333,7 +333,10 @@ mod tests {
         let evidence = Evidence::of(vec![measured(3, "x"), measured(4, "y")]);
         let text = evidence.to_toml();
         assert_eq!(toml::from_str::<Evidence>(&text).unwrap(), evidence);
-        assert!(text.contains("ไทย") && text.contains("\n\"es-MX\" = { n = 3, "), "{text}");
+        assert!(
+            text.contains("ไทย") && text.contains("\n\"es-MX\" = { n = 3, "),
+            "{text}"
+        );
     }
 
     #[test]
@@ -341,7 +344,11 @@ mod tests {
         let mut evidence = Evidence::of(vec![measured(3, "first")]);
         assert!(!evidence.add(vec![measured(3, "second")]));
         assert!(evidence.add(vec![measured(4, "third")]));
-        let dates: Vec<_> = evidence.measured.iter().map(|m| m.date.as_deref()).collect();
+        let dates: Vec<_> = evidence
+            .measured
+            .iter()
+            .map(|m| m.date.as_deref())
+            .collect();
         assert_eq!(dates, [Some("first"), Some("third")]);
     }
 }

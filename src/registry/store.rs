@@ -161,7 +161,11 @@ impl Registry {
     /// # Errors
     /// A file; a version that was made for another task; a damaged version in its place.
     pub fn put(&self, parcel: &Parcel) -> Result<Put, RegistryError> {
-        task_of(&parcel.task, &self.folder.join("task.toml"), &parcel.version)?;
+        task_of(
+            &parcel.task,
+            &self.folder.join("task.toml"),
+            &parcel.version,
+        )?;
         let digest = parcel.version.digest();
         let dir = self.versions().join(&digest[..12]);
         if !dir.exists() {
@@ -186,7 +190,10 @@ impl Registry {
         }
         let (there, _, _) = read_named(&dir)?;
         if there.digest() != digest {
-            let what = format!("holds version {}, whose first digits are the same", there.digest());
+            let what = format!(
+                "holds version {}, whose first digits are the same",
+                there.digest()
+            );
             return Err(RegistryError::malformed(&dir, what));
         }
         let evidence = add_evidence(&dir, parcel.evidence.clone())?;
@@ -237,7 +244,10 @@ fn read_named(dir: &Path) -> Result<(Version, Lineage, Evidence), RegistryError>
     let (version, lineage) = read_version(dir)?;
     let name = dir.file_name().map(|n| n.to_string_lossy().into_owned());
     if name.as_deref() != Some(&version.short()) {
-        let what = format!("holds version {}; its folder must have that name", version.short());
+        let what = format!(
+            "holds version {}; its folder must have that name",
+            version.short()
+        );
         return Err(RegistryError::malformed(dir, what));
     }
     Ok((version, lineage, read_evidence(dir)?))
@@ -291,14 +301,19 @@ pub fn find(root: &Path, spec: &str, reading: Option<&str>) -> Result<Found, Reg
         None => (None, spec),
     };
     let of_task = |r: &&Registry| {
-        task.is_none_or(|t| r.folder.file_name().is_some_and(|n| n == t) || r.task_name().as_deref() == Some(t))
+        task.is_none_or(|t| {
+            r.folder.file_name().is_some_and(|n| n == t) || r.task_name().as_deref() == Some(t)
+        })
     };
     let registries: Vec<&Registry> = all.iter().filter(of_task).collect();
     if registries.is_empty() {
         let known: Vec<String> = all.iter().filter_map(Registry::task_name).collect();
         let known: Vec<&str> = known.iter().map(String::as_str).collect();
         let what = format!("there is no task {}", quoted(task.unwrap_or_default()));
-        return Err(RegistryError::unknown(what, did_you_mean(task.unwrap_or_default(), &known)));
+        return Err(RegistryError::unknown(
+            what,
+            did_you_mean(task.unwrap_or_default(), &known),
+        ));
     }
     let mut dirs = Vec::new();
     let mut tags = Vec::new();
@@ -306,7 +321,10 @@ pub fn find(root: &Path, spec: &str, reading: Option<&str>) -> Result<Found, Reg
         if is_digest(name) {
             let short = &name[..name.len().min(12)];
             for dir in dirs_of(registry)? {
-                if dir.file_name().is_some_and(|n| n.to_string_lossy().starts_with(short)) {
+                if dir
+                    .file_name()
+                    .is_some_and(|n| n.to_string_lossy().starts_with(short))
+                {
                     dirs.push(dir);
                 }
             }
@@ -342,8 +360,13 @@ pub fn find(root: &Path, spec: &str, reading: Option<&str>) -> Result<Found, Reg
         }
         several => {
             let names: Vec<String> = several.iter().map(|d| d.display().to_string()).collect();
-            let what = format!("{} names several versions: {}", quoted(spec), names.join(", "));
-            let advice = "give more digits, or the task in front, as in offensiveness:es-MX/production";
+            let what = format!(
+                "{} names several versions: {}",
+                quoted(spec),
+                names.join(", ")
+            );
+            let advice =
+                "give more digits, or the task in front, as in offensiveness:es-MX/production";
             Err(RegistryError::unknown(what, advice))
         }
     }
@@ -375,7 +398,11 @@ fn found_in(root: &Path, dir: &Path) -> Result<Found, RegistryError> {
                 RegistryError::unknown(what, "name the folder of its task with --registry")
             })?,
     };
-    let path = if own.is_file() { own } else { folder.join("task.toml") };
+    let path = if own.is_file() {
+        own
+    } else {
+        folder.join("task.toml")
+    };
     let task_text = text(&path)?;
     Ok(Found {
         task: task_of(&task_text, &path, &version)?,

@@ -75,8 +75,10 @@ impl Tags {
                 if kind.is_dir() {
                     folders.push((entry.path(), format!("{prefix}{name}/")));
                 } else if let Some(name) = name.strip_suffix(".jsonl").filter(|_| kind.is_file()) {
-                    let mut file = File::open(entry.path()).map_err(RegistryError::io(&entry.path()))?;
-                    file.lock_shared().map_err(RegistryError::io(&entry.path()))?;
+                    let mut file =
+                        File::open(entry.path()).map_err(RegistryError::io(&entry.path()))?;
+                    file.lock_shared()
+                        .map_err(RegistryError::io(&entry.path()))?;
                     let moves = read(&mut file, &entry.path())?;
                     if !moves.is_empty() {
                         let name = format!("{prefix}{name}");
@@ -150,7 +152,10 @@ impl Tags {
         }
         for tag in self.list()? {
             if tag.name != name && tag.name.to_lowercase() == name.to_lowercase() {
-                let why = format!("there is `{}`, which some systems cannot tell from it", tag.name);
+                let why = format!(
+                    "there is `{}`, which some systems cannot tell from it",
+                    tag.name
+                );
                 return Err(refused(&why));
             }
         }
@@ -160,7 +165,10 @@ impl Tags {
 
     /// A registry from elsewhere must not make this program write outside of it through a link.
     fn stays_inside(&self, name: &str, parent: &Path, path: &Path) -> Result<(), RegistryError> {
-        let root = self.folder.canonicalize().map_err(RegistryError::io(&self.folder))?;
+        let root = self
+            .folder
+            .canonicalize()
+            .map_err(RegistryError::io(&self.folder))?;
         let real = parent.canonicalize().map_err(RegistryError::io(parent))?;
         let link = std::fs::symlink_metadata(path).is_ok_and(|m| m.is_symlink());
         if link || !real.starts_with(root) {
@@ -174,13 +182,17 @@ impl Tags {
 
 fn read(file: &mut File, path: &Path) -> Result<Vec<Move>, RegistryError> {
     let mut text = String::new();
-    file.read_to_string(&mut text).map_err(RegistryError::io(path))?;
+    file.read_to_string(&mut text)
+        .map_err(RegistryError::io(path))?;
     let mut moves = Vec::new();
     for (n, line) in text.lines().enumerate().filter(|(_, l)| !l.is_empty()) {
         let bad = |what: String| RegistryError::malformed(path, format!("line {}: {what}", n + 1));
         let one: Move = serde_json::from_str(line).map_err(|e| bad(e.to_string()))?;
         if one.format != 1 {
-            return Err(bad(format!("format {} is not known to this program", one.format)));
+            return Err(bad(format!(
+                "format {} is not known to this program",
+                one.format
+            )));
         }
         if !is_digest(&one.version) || one.version.len() != 64 {
             return Err(bad("`version` is no digest of 64 digits".into()));

@@ -114,7 +114,11 @@ mod tests {
     fn drawn(branches: &[Branch]) -> Vec<String> {
         branches
             .iter()
-            .map(|b| format!("{}{} {}", b.lead, b.digest, b.also.join("+")).trim_end().to_owned())
+            .map(|b| {
+                format!("{}{} {}", b.lead, b.digest, b.also.join("+"))
+                    .trim_end()
+                    .to_owned()
+            })
             .collect()
     }
 

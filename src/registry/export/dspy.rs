@@ -45,7 +45,12 @@ impl Export for Dspy {
                 (c.name.clone(), one)
             })
             .collect();
-        let fields: Vec<_> = subject.task.fields.iter().map(|f| json!([f.name, f.title])).collect();
+        let fields: Vec<_> = subject
+            .task
+            .fields
+            .iter()
+            .map(|f| json!([f.name, f.title]))
+            .collect();
         let data = json!({
             "version": subject.version.digest(),
             "fields": fields,
@@ -73,7 +78,10 @@ fn demos(subject: &Subject<'_>) -> Value {
             .criteria
             .iter()
             .filter_map(|c| {
-                let label = c.labels.iter().position(|l| Some(&l.name) == d.answers.get(&c.name))?;
+                let label = c
+                    .labels
+                    .iter()
+                    .position(|l| Some(&l.name) == d.answers.get(&c.name))?;
                 Some((c.name.clone(), json!(subject.version.word(c, label))))
             })
             .collect();

@@ -68,9 +68,10 @@ pub enum ExportError {
 impl Subject<'_> {
     /// The locales that a version speaks of: its notes, its demos, `more`; one at least.
     pub fn locales_of(version: &Version, more: impl Iterator<Item = Locale>) -> Vec<Locale> {
-        let notes = version.sections.keys().filter_map(|name| {
-            Locale::parse(name.strip_prefix(crate::prompt::LOCALE_NOTES)?).ok()
-        });
+        let notes = version
+            .sections
+            .keys()
+            .filter_map(|name| Locale::parse(name.strip_prefix(crate::prompt::LOCALE_NOTES)?).ok());
         let demos = version.demos.iter().map(|d| d.locale.clone());
         let all: BTreeSet<Locale> = notes.chain(demos).chain(more).collect();
         match all.is_empty() {
@@ -102,14 +103,20 @@ impl Subject<'_> {
     fn words(&self, criterion: usize) -> Vec<String> {
         let c = &self.task.criteria[criterion];
         let offered = (0..c.labels.len()).filter(|&l| self.version.offers(c, l));
-        offered.map(|l| self.version.word(c, l).to_owned()).collect()
+        offered
+            .map(|l| self.version.word(c, l).to_owned())
+            .collect()
     }
 
     /// `offensiveness (binary), version 0123456789ab`.
     fn title(&self) -> String {
         let reading = self.version.reading.as_ref();
         let reading = reading.map_or(String::new(), |r| format!(" ({r})"));
-        format!("{}{reading}, version {}", self.version.task, self.version.short())
+        format!(
+            "{}{reading}, version {}",
+            self.version.task,
+            self.version.short()
+        )
     }
 
     fn is_chat(&self) -> bool {
@@ -119,7 +126,10 @@ impl Subject<'_> {
     /// Positions of the fields that an item may lack.
     fn optional(&self) -> Vec<usize> {
         let fields = self.task.fields.iter().enumerate();
-        fields.filter(|(_, f)| !f.required).map(|(i, _)| i).collect()
+        fields
+            .filter(|(_, f)| !f.required)
+            .map(|(i, _)| i)
+            .collect()
     }
 
     /// The delimiter, which a filled in text must not hold.

@@ -95,7 +95,11 @@ impl Export for Tera {
         let mut contexts = Vec::new();
         for locale in &subject.locales {
             for criterion in subject.asked() {
-                let names = subject.task.fields.iter().map(|f| format!("{{{}}}", f.name));
+                let names = subject
+                    .task
+                    .fields
+                    .iter()
+                    .map(|f| format!("{{{}}}", f.name));
                 let item = subject.item(locale, names.collect());
                 let [prefix, item] = renderer.values(&item, criterion);
                 contexts.push(json!({

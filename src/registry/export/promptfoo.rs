@@ -26,7 +26,14 @@ impl Export for Promptfoo {
         for locale in &subject.locales {
             for criterion in subject.asked() {
                 let prefix = escape(&renderer.prefix(locale, criterion)?);
-                let suffix = branches(subject, &renderer, locale, criterion, &subject.optional(), &[])?;
+                let suffix = branches(
+                    subject,
+                    &renderer,
+                    locale,
+                    criterion,
+                    &subject.optional(),
+                    &[],
+                )?;
                 let raw = match subject.is_chat() {
                     true => json!([
                         {"role": "system", "content": prefix},
@@ -88,7 +95,9 @@ fn branches(
     let yes = branches(subject, renderer, locale, criterion, rest, &with)?;
     let no = branches(subject, renderer, locale, criterion, rest, present)?;
     let name = &subject.task.fields[first].name;
-    Ok(format!("{{% if {name} %}}{yes}{{% else %}}{no}{{% endif %}}"))
+    Ok(format!(
+        "{{% if {name} %}}{yes}{{% else %}}{no}{{% endif %}}"
+    ))
 }
 
 /// A text that Nunjucks shows as it stands.
@@ -109,7 +118,10 @@ mod tests {
 
     #[test]
     fn template_syntax_of_a_text_is_shown_and_not_run() {
-        assert_eq!(escape("a {{ b }} {% c"), "a {{ \"{{\" }} b }} {{ \"{%\" }} c");
+        assert_eq!(
+            escape("a {{ b }} {% c"),
+            "a {{ \"{{\" }} b }} {{ \"{%\" }} c"
+        );
         assert_eq!(escape("{}"), "{}");
     }
 }

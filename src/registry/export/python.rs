@@ -47,7 +47,11 @@ impl Export for Python {
             prompts.insert(locale.to_string(), of_locale.into());
         }
         let fields = |required: bool| -> Vec<&str> {
-            let own = subject.task.fields.iter().filter(|f| f.required == required);
+            let own = subject
+                .task
+                .fields
+                .iter()
+                .filter(|f| f.required == required);
             own.map(|f| f.name.as_str()).collect()
         };
         let labels: Map<String, Value> = subject
@@ -73,7 +77,10 @@ impl Export for Python {
             "\"\"\"The judge prompt {}.\n\nWritten by `pluralis prompt export --to python`; edit the version, not this file.\n\"\"\"\n",
             subject.title()
         );
-        Ok(format!("{head}\nimport json\nimport math\n\nDATA = json.loads({})\n\n{CODE}", literal(&text)))
+        Ok(format!(
+            "{head}\nimport json\nimport math\n\nDATA = json.loads({})\n\n{CODE}",
+            literal(&text)
+        ))
     }
 }
 
