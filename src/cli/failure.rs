@@ -143,7 +143,17 @@ impl From<LedgerError> for Failure {
 
 impl From<RunError> for Failure {
     fn from(e: RunError) -> Self {
-        let code = match &e {
+        Self::of_run(
+            &e,
+            "run the same command with --resume to go on where it stopped",
+        )
+    }
+}
+
+impl Failure {
+    /// A run that ended early, with how to go on where that helps.
+    pub fn of_run(e: &RunError, go_on: &str) -> Self {
+        let code = match e {
             RunError::Unfinished(_) | RunError::Other(_) | RunError::Nothing(_) => 2,
             RunError::Endpoint(_) => 3,
             RunError::Tune(TuneError::Halt(h) | TuneError::Judge(JudgeError::Halt(h))) => match h {
@@ -154,8 +164,7 @@ impl From<RunError> for Failure {
             RunError::Tune(TuneError::Judge(JudgeError::Render(_))) => 2,
             RunError::Io { .. } | RunError::Ledger(_) | RunError::Registry(_) => 1,
         };
-        let help = matches!(code, 3 | 130)
-            .then(|| "run the same command with --resume to go on where it stopped".to_owned());
+        let help = matches!(code, 3 | 130).then(|| go_on.to_owned());
         Self::new(e.to_string(), help, code)
     }
 }

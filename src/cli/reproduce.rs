@@ -57,7 +57,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         display.show(update)
     }));
     display.finish();
-    told(&found, &done??)
+    let again = "run the same command again: what was answered is in the cache";
+    told(&found, &done?.map_err(|e| Failure::of_run(&e, again))?)
 }
 
 /// The plan of the run, with the very items that it had.

@@ -109,7 +109,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         &|update| display.show(update),
     ));
     display.finish();
-    let mut scored = done??;
+    let again = "run the same command again: what was answered is in the cache";
+    let mut scored = done?.map_err(|e| Failure::of_run(&e, again))?;
     scored.measured.date = Some(Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
     let told = match args.json {
         true => {

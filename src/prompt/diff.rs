@@ -29,7 +29,7 @@ pub enum Line {
 pub fn diff(from: &Version, to: &Version) -> Vec<Change> {
     let (old, new) = (parts(from), parts(to));
     let mut names: Vec<&String> = old.keys().chain(new.keys()).collect();
-    names.sort_unstable();
+    names.sort_unstable_by_key(|name| (rank(name), *name));
     names.dedup();
     let none = Vec::new();
     let change = |name: &String| {
@@ -43,6 +43,17 @@ pub fn diff(from: &Version, to: &Version) -> Vec<Change> {
         })
     };
     names.into_iter().filter_map(change).collect()
+}
+
+/// Prose before numbers.
+fn rank(part: &str) -> usize {
+    let order = [
+        "section", "rules", "demos", "words", "answer", "skeleton", "template", "task",
+    ];
+    order
+        .iter()
+        .position(|p| part.starts_with(p))
+        .unwrap_or(order.len())
 }
 
 /// Every part of a version as lines. A line end that is not `\n` is shown as text.

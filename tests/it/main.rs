@@ -19,3 +19,4 @@ mod security;
 mod tasks;
 mod tune;
 mod twelve;
+mod versions;

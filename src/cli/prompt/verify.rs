@@ -89,6 +89,9 @@ pub fn run(registry: &RegistryArgs, args: &Args) -> Result<(), Failure> {
     }
     out::line(&line)?;
     match tally.wrong {
+        0 if args.rescore && tally.figures == 0 => Err(Failure::differs(
+            "no figure could be compared; the lines above say why",
+        )),
         0 => Ok(()),
         n => Err(Failure::differs(format!(
             "{n} things are wrong, named above"

@@ -64,7 +64,7 @@ impl Export for Dspy {
             subject.title()
         );
         Ok(format!(
-            "{head}\nimport json\nfrom typing import Literal\n\nimport dspy\n\nDATA = json.loads({})\n\n{CODE}",
+            "{head}\nimport json\nfrom typing import Literal\n\nimport dspy\n\nDATA = json.loads({})\n\n\n{CODE}",
             super::python::literal(&text)
         ))
     }

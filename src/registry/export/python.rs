@@ -78,7 +78,7 @@ impl Export for Python {
             subject.title()
         );
         Ok(format!(
-            "{head}\nimport json\nimport math\n\nDATA = json.loads({})\n\n{CODE}",
+            "{head}\nimport json\nimport math\n\nDATA = json.loads({})\n\n\n{CODE}",
             literal(&text)
         ))
     }
