@@ -74,7 +74,7 @@ fn plan(args: &Args, found: &Found, record: &RunRecord) -> Result<Plan, Failure>
         ));
     };
     let file = found.dir.clone().unwrap_or_default().join("run.toml");
-    let plan = Plan::of(record.config.clone(), &file, &base)?;
+    let mut plan = Plan::of(record.config.clone(), &file, &base)?;
     if plan.data_digest != record.data {
         return Err(Failure::differs(format!(
             "the items in {} are not those of the run: their digest is {}, and run.toml says {}",
@@ -84,6 +84,9 @@ fn plan(args: &Args, found: &Found, record: &RunRecord) -> Result<Plan, Failure>
         )));
     }
     super::prompt::same_task(found, &plan)?;
+    if let Some(start) = experiment::start_of(found, record)? {
+        plan.start = start;
+    }
     Ok(plan)
 }
 

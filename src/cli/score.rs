@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use super::cache::CacheArgs;
 use super::progress::Display;
-use super::prompt::{RegistryArgs, figure, same_task};
+use super::prompt::{RegistryArgs, figure, same_task, tidy};
 use super::{Failure, out};
 use crate::data::Split;
 use crate::experiment::{self, Plan, RunRecord, ScoreOptions, Scored};
@@ -153,7 +153,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             } else {
                 "the same figures were in"
             };
-            out::note(&format!("{what} {}", dir.join("evidence.toml").display()));
+            out::note(&format!(
+                "{what} {}",
+                tidy(&dir.join("evidence.toml")).display()
+            ));
             Ok(())
         }
     }

@@ -27,7 +27,7 @@ pub use endpoints::open as open_endpoint;
 pub use plan::{Plan, PlanError, load_task};
 pub use register::{Registered, RunRecord, base_of, register};
 pub use replay::{Difference, Replay, ReplayError, ReplayOptions, replay};
-pub use reproduce::{ReproduceOptions, Reproduced, reproduce};
+pub use reproduce::{ReproduceOptions, Reproduced, reproduce, start_of};
 pub use run::{Progress, RunError, RunOptions, tune};
 pub use score::{ScoreOptions, Scored, score};
 pub use summary::{Arm, Figure, Gain, People, SplitFigures, Summary};

@@ -1,6 +1,7 @@
 //! Repeats the run that made a version, from the config and the data that it recorded and a cache,
 //! and compares what comes out. Writes no run folder.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
@@ -15,7 +16,8 @@ use super::spending;
 use crate::endpoint::Endpoint;
 use crate::ledger::{Halt, Ledger, LedgerOptions, RetryPolicy};
 use crate::optimize::Event;
-use crate::registry::{Evidence, Measured};
+use crate::prompt::Version;
+use crate::registry::{Evidence, Found, Measured, RegistryError, read_version};
 
 /// How a run is repeated.
 #[derive(Clone, Debug, Default)]
@@ -53,6 +55,27 @@ impl Reproduced {
             .iter()
             .any(|m| m.is_of(first) && m.splits == first.splits)
     }
+}
+
+/// The starting version of the run that made a version, as the registry has it: a seed file may have
+/// changed since. `None` where it is not there, and the seed file has to do.
+///
+/// # Errors
+/// A damaged version on the way.
+pub fn start_of(found: &Found, record: &RunRecord) -> Result<Option<Version>, RegistryError> {
+    let Some(versions) = found.dir.as_ref().and_then(|d| d.parent()) else {
+        return Ok(None);
+    };
+    let (mut version, mut lineage) = (found.version.clone(), found.lineage.clone());
+    let mut seen = BTreeSet::from([version.digest()]);
+    while let Some(parent) = lineage.parents.first() {
+        let dir = versions.join(parent.get(..12).unwrap_or(parent));
+        if !seen.insert(parent.clone()) || !dir.join("version.toml").is_file() {
+            return Ok(None);
+        }
+        (version, lineage) = read_version(&dir)?;
+    }
+    Ok((lineage.run == record.run).then_some(version))
 }
 
 /// Repeats a run.

@@ -1,7 +1,7 @@
 //! `pluralis prompt tag | import | gc`.
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 
 use jiff::Timestamp;
 
@@ -19,9 +19,26 @@ pub fn registered(put: &[Put]) -> String {
             (false, true) => "was here; figures added",
             (false, false) => "was here",
         };
-        let _ = writeln!(text, "  version   {} ({what})", one.dir.display());
+        let _ = writeln!(text, "  version   {} ({what})", tidy(&one.dir).display());
     }
     text
+}
+
+/// A path to show: without `folder/..` in it, where the folder is no link.
+pub fn tidy(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for part in path.components() {
+        let back = part == Component::ParentDir
+            && matches!(out.components().next_back(), Some(Component::Normal(_)))
+            && !out.is_symlink();
+        match back {
+            true => {
+                out.pop();
+            }
+            false => out.push(part),
+        }
+    }
+    out
 }
 
 pub fn tag(

@@ -16,7 +16,7 @@ use crate::prompt::Fence;
 use crate::registry::export::Subject;
 use crate::registry::{Found, Registry, find};
 
-pub(super) use keep::registered;
+pub(super) use keep::{registered, tidy};
 pub(super) use look::{figure, percent};
 
 /// Arguments of `prompt`.

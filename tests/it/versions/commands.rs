@@ -49,7 +49,9 @@ fn a_run_registers_its_chosen_version_with_its_ancestors_only_when_asked() {
     assert!(lines.last().unwrap().contains(&best[..12]), "{log}");
     // Four planted modes were mended by four rules, each with the gain that its race showed.
     let events = std::fs::read_to_string(dir.path().join("run/events.jsonl")).unwrap();
-    let passed = events.lines().filter(|l| l.contains("\"passed\""));
+    let passed = events
+        .lines()
+        .filter(|l| l.contains("\"outcome\":\"passed\""));
     for line in passed {
         let event: serde_json::Value = serde_json::from_str(line).unwrap();
         let gain = format!(
@@ -351,7 +353,12 @@ fn verify_finds_a_changed_byte_a_changed_figure_and_a_tag_that_leads_nowhere() {
         said.contains(&best[..12]) && said.contains("damaged"),
         "{said}"
     );
-    let said = changed("task.toml", "A compliment", "A complement", &[]);
+    let said = changed(
+        "task.toml",
+        "An insult, a reproach",
+        "An insult, an approach",
+        &[],
+    );
     assert!(said.contains("task.toml"), "{said}");
     let said = changed(
         "evidence.toml",
@@ -379,7 +386,8 @@ fn verify_finds_a_changed_byte_a_changed_figure_and_a_tag_that_leads_nowhere() {
         text(&run.stderr)
     );
     // A damaged version is named by `list` and left out of it.
-    std::fs::write(folders[0].join("item.tera"), "{{ item }}").unwrap();
+    let other = folders.iter().find(|f| f.is_dir()).unwrap();
+    std::fs::write(other.join("item.tera"), "{{ item }}").unwrap();
     let list = prompt(dir, &["list"]);
     assert!(
         text(&list.stderr).contains("not usable"),
