@@ -45,6 +45,11 @@ impl Failure {
         Self::new(message.into(), help, 2)
     }
 
+    /// Answers that nobody can give now (exit code 3), with what to do.
+    pub fn unanswered(message: impl Into<String>, help: impl Into<String>) -> Self {
+        Self::new(message.into(), Some(help.into()), 3)
+    }
+
     /// What is recorded is not what was found (exit code 4).
     pub fn differs(message: impl Into<String>) -> Self {
         Self::new(message.into(), None, 4)

@@ -111,9 +111,9 @@ fn told(found: &Found, done: &Reproduced) -> Result<(), Failure> {
             }
         }
         out::text(&text)?;
-        return Err(Failure::input_help(
+        return Err(Failure::unanswered(
             "the cache does not hold the whole run",
-            Some("import its answers (`pluralis cache import FILE`), or let the calls be made with --calls".into()),
+            "import its answers (`pluralis cache import FILE`), or let the calls be made with --calls",
         ));
     }
     let best = done.best.as_deref().unwrap_or_default();

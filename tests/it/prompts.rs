@@ -52,7 +52,7 @@ fn item(task: &Task, text: &str) -> Item {
 #[test]
 fn every_seed_of_every_task_renders() {
     for name in TASKS {
-        for file in ["seed.toml", "seed-chat.toml"] {
+        for file in ["seed.toml", "seed-chat.toml", "seed-rubric.toml"] {
             let task = task(name, None);
             let version = seed(&task, file);
             let fence = Fence::draw(0, ["x"].into_iter());

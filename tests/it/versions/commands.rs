@@ -280,7 +280,7 @@ fn a_run_is_reproduced_from_its_cache_or_it_is_said_what_is_missing() {
     assert!(said.contains("0 calls") && said.contains("again"), "{said}");
     assert!(said.contains("the same figures"), "{said}");
     let without = reproduce(&["--no-cache"]);
-    assert_eq!(without.status.code(), Some(2));
+    assert_eq!(without.status.code(), Some(3));
     // 240 items, half of them for tuning, a quarter to test, which two versions are read on.
     let said = text(&without.stdout);
     assert!(

@@ -16,7 +16,7 @@ fn seeds() -> Vec<(String, &'static str)> {
         "cultural",
         "truthfulness",
     ] {
-        for file in ["seed.toml", "seed-chat.toml"] {
+        for file in ["seed.toml", "seed-chat.toml", "seed-rubric.toml"] {
             out.push((
                 format!("{}/judge-prompts/{task}/{file}", root().display()),
                 task,
