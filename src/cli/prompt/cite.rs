@@ -66,7 +66,7 @@ pub fn run(registry: &RegistryArgs, args: &Args) -> Result<(), Failure> {
     }
     let _ = write!(
         text,
-        "\n## References\n\n```bibtex\n{}```\n",
+        "\n## References\n\nThe sources of the task. Items from elsewhere need an entry of their own.\n\n```bibtex\n{}```\n",
         references(&found)
     );
     out::text(&text)

@@ -212,6 +212,13 @@ fn rescore(plan: &Plan, found: &Found, args: &Args, tally: &mut Tally) -> Result
                 crate::cli::block_on(experiment::score(plan, &found.version, &options, &|_| ()))?;
             let again = match again {
                 Ok(scored) => scored.measured,
+                Err(RunError::Endpoint(_)) if figures.n < size(plan, split) => {
+                    let (n, all) = (figures.n, size(plan, split));
+                    out::note(&format!(
+                        "{short}, {name}: the search judged {n} of {all} items; not compared"
+                    ));
+                    continue;
+                }
                 Err(RunError::Endpoint(e)) => {
                     out::note(&format!("{short}, {name}: not compared: {e}"));
                     continue;
@@ -222,6 +229,15 @@ fn rescore(plan: &Plan, found: &Found, args: &Args, tally: &mut Tally) -> Result
         }
     }
     Ok(())
+}
+
+/// Items of a split.
+fn size(plan: &Plan, split: Split) -> usize {
+    match split {
+        Split::Tune => plan.tune.len(),
+        Split::Validation => plan.validation.len(),
+        Split::Test => plan.test.len(),
+    }
 }
 
 fn cache(args: &Args, plan: &Plan) -> Option<PathBuf> {
