@@ -20,6 +20,7 @@ pub mod disagreement;
 pub mod propose;
 pub mod optimize;
 pub mod registry;
+pub mod evaluate;
 pub mod experiment;
 pub mod report;
 pub mod cli;

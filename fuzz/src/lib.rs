@@ -1,6 +1,8 @@
 //! What the fuzzers do with their bytes: each reader must refuse or read them, never panic, and
 //! what it reads must keep the promises of its documentation.
 
+use std::sync::LazyLock;
+
 use pluralis::data::import::table::{TableMap, import_rows};
 use pluralis::data::{Format, check, records_from, table_from_bytes};
 use pluralis::endpoint::openai::read_answer;
@@ -10,7 +12,7 @@ use pluralis::judge::{Reading, read_json, read_label, read_top_logprobs};
 use pluralis::ledger::attempts::AttemptLog;
 use pluralis::ledger::{Access, EventLog};
 use pluralis::locale::Locale;
-use pluralis::prompt::Edit;
+use pluralis::prompt::{Edit, Version};
 use pluralis::task::{Task, parse_task};
 
 /// A task with a scale of each kind and labels that begin alike, in several scripts.
@@ -50,9 +52,12 @@ labels = [
 ]
 "#;
 
-fn task(reading: Option<&str>) -> Task {
-    parse_task(TASK, reading).expect("the task above is sound")
-}
+static PLAIN: LazyLock<Task> =
+    LazyLock::new(|| parse_task(TASK, None).expect("the task above is sound"));
+static BINARY: LazyLock<Task> =
+    LazyLock::new(|| parse_task(TASK, Some("binary")).expect("the task above is sound"));
+static SEED: LazyLock<Version> =
+    LazyLock::new(|| toml::from_str(VERSION).expect("the version below is sound"));
 
 fn request(want: Want) -> Request {
     Request {
@@ -88,8 +93,7 @@ fn read_response(task: &Task, response: &Response) {
         sound(&read_label(criterion, &words, &response.text), words.len());
         sound(&read_top_logprobs(&words, response), words.len());
     }
-    let version = toml::from_str(VERSION).expect("the version below is sound");
-    let all = read_json(task, &version, response);
+    let all = read_json(task, &SEED, response);
     assert_eq!(all.len(), task.criteria.len());
     for (reading, criterion) in all.iter().zip(&task.criteria) {
         sound(reading, criterion.labels.len());
@@ -112,12 +116,11 @@ item = "{{ item }}"
 /// A judge's answer: as text, and as the body of a server's reply.
 pub fn answers(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
-    let task = task(None);
     let plain = Response {
         text: text.clone().into_owned(),
         ..Response::default()
     };
-    read_response(&task, &plain);
+    read_response(&PLAIN, &plain);
     let want = Want::Text {
         max_tokens: 5,
         temperature: 0.0,
@@ -131,7 +134,7 @@ pub fn answers(data: &[u8]) {
                 let line = serde_json::to_string(&response).expect("an answer is JSON");
                 let again: Response = serde_json::from_str(&line).expect("it reads back");
                 assert_eq!(again, response);
-                read_response(&task, &response);
+                read_response(&PLAIN, &response);
             }
             Err(e) => {
                 assert!(!e.message.is_empty() && !e.cause.is_empty());
@@ -154,7 +157,6 @@ pub fn tables(data: &[u8]) {
         Format::Spreadsheet,
     ];
     let format = formats[usize::from(*first) % formats.len()];
-    let task = task(Some("binary"));
     for wanted in [&[][..], &["text", "vote"]] {
         match table_from_bytes("t", rest, format, wanted) {
             Ok(table) => {
@@ -168,7 +170,7 @@ pub fn tables(data: &[u8]) {
                 assert_eq!(names.len(), table.header.len(), "columns of one name");
                 let map = ["locale:es-MX", "field.text=text", "votes.degree=vote"];
                 let map = TableMap::parse(&map).expect("the map above is sound");
-                for task in [None, Some(&task)] {
+                for task in [None, Some(&*BINARY)] {
                     if let Err(e) = import_rows(&table, &map, task) {
                         shown(&e.to_string());
                     }
@@ -179,7 +181,7 @@ pub fn tables(data: &[u8]) {
     }
     match records_from(rest, "t") {
         Ok(records) => {
-            for problem in &check(&task, &records).problems {
+            for problem in &check(&BINARY, &records).problems {
                 shown(&problem.to_string());
             }
         }

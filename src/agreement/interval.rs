@@ -35,6 +35,32 @@ pub fn wilson(successes: f64, n: usize, level: f64) -> Result<Interval, Undefine
     Ok(score_interval(successes / n, n, z, level))
 }
 
+/// Interval for the mean of independent proportions, each given as (successes, trials), every
+/// proportion counting alike: distances to the ends of Wilson's intervals, added as variances are
+/// (MOVER, Donner and Zou 2012). It keeps a width where a proportion of few trials is 0 or 1.
+///
+/// # Errors
+/// No proportions; as [`wilson`].
+pub fn mean_of_shares(parts: &[(f64, usize)], level: f64) -> Result<Interval, Undefined> {
+    if parts.is_empty() {
+        return Err(Undefined::Empty("proportions"));
+    }
+    let count = parts.len() as f64;
+    let (mut centre, mut below, mut above) = (0.0, 0.0, 0.0);
+    for &(successes, n) in parts {
+        let i = wilson(successes, n, level)?;
+        let share = successes / n as f64;
+        centre += share / count;
+        below += ((share - i.low) / count).powi(2);
+        above += ((i.high - share) / count).powi(2);
+    }
+    Ok(Interval {
+        low: (centre - below.sqrt()).max(0.0),
+        high: (centre + above.sqrt()).min(1.0),
+        level,
+    })
+}
+
 /// The exact interval of Clopper and Pearson (1934): never covers less than its level.
 ///
 /// # Errors
@@ -227,6 +253,19 @@ mod tests {
         let c = clopper_pearson(15.0, 100, 0.95).unwrap();
         near(c.low, 0.08645438564164858);
         near(c.high, 0.2353075001489549);
+    }
+
+    #[test]
+    fn a_mean_of_shares_adds_distances_as_variances() {
+        let one = mean_of_shares(&[(15.0, 100)], 0.95).unwrap();
+        let w = wilson(15.0, 100, 0.95).unwrap();
+        near(one.low, w.low);
+        near(one.high, w.high);
+        // Two alike: the same centre, distances divided by the root of two.
+        let two = mean_of_shares(&[(15.0, 100), (15.0, 100)], 0.95).unwrap();
+        near(two.low, 0.15 - (0.15 - w.low) / 2f64.sqrt());
+        near(two.high, 0.15 + (w.high - 0.15) / 2f64.sqrt());
+        assert!(mean_of_shares(&[], 0.95).is_err() && mean_of_shares(&[(0.0, 0)], 0.95).is_err());
     }
 
     #[test]

@@ -41,11 +41,22 @@ pub fn certify_power(
     if n == 0 {
         return Err(Undefined::Empty("items"));
     }
+    let passing = most_misses(n, threshold, alpha)?;
+    Ok(passing.map_or(0.0, |misses| binomial_at_most(misses, n as u64, expected)))
+}
+
+/// The largest number of disagreements among `n` items that still certifies "below `threshold`" at
+/// error rate `alpha`; `None` where not even 0 do.
+///
+/// # Errors
+/// Rates outside (0, 1).
+pub fn most_misses(n: usize, threshold: f64, alpha: f64) -> Result<Option<u64>, Undefined> {
+    rate("threshold", threshold)?;
+    rate("alpha", alpha)?;
     let n = n as u64;
-    // The most errors that still pass, by halving; `None` where not even 0 do.
     let passes = |errors: u64| binomial_at_most(errors, n, threshold) <= alpha;
-    if !passes(0) {
-        return Ok(0.0);
+    if n == 0 || !passes(0) {
+        return Ok(None);
     }
     let (mut good, mut bad) = (0, n);
     while bad - good > 1 {
@@ -56,7 +67,7 @@ pub fn certify_power(
             bad = middle
         }
     }
-    Ok(binomial_at_most(good, n, expected))
+    Ok(Some(good))
 }
 
 /// Items (per locale) that certify "disagreement below `threshold`" at error rate `alpha` with

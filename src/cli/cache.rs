@@ -44,7 +44,7 @@ fn default_file() -> Option<PathBuf> {
 #[derive(clap::Args)]
 pub struct Args {
     /// The cache file [default: answers.sqlite in $PLURALIS_CACHE or the user's cache folder]
-    #[arg(long, value_name = "FILE", global = true)]
+    #[arg(id = "cache_file", long = "file", value_name = "FILE", global = true)]
     file: Option<PathBuf>,
     #[command(subcommand)]
     command: Command,
@@ -173,7 +173,7 @@ fn stats(cache: &Cache, file: &Path, json: bool) -> Result<(), Failure> {
     }
     for m in &stats.models {
         out += &format!(
-            "  {:>9} answers  {:>12} bytes  {}  {}\n",
+            "  {:>9} answers  {:>12} bytes  {}  ({})\n",
             m.answers, m.bytes, m.model, m.endpoint
         );
     }

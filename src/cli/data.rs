@@ -257,12 +257,13 @@ fn refuse_duplicates(records: &[ItemRecord]) -> Result<(), Failure> {
 }
 
 fn check(file: &Path, task: &Task, json: bool) -> Result<(), Failure> {
-    let report = data::check(task, &data::read_records(file)?);
+    let mut report = data::check(task, &data::read_records(file)?);
+    for problem in &mut report.problems {
+        problem.file = file.display().to_string();
+    }
     if json {
-        print::line(&format!(
-            "{}",
-            serde_json::to_string_pretty(&report).map_err(|e| Failure::machine(e.to_string()))?
-        ))?;
+        let json = serde_json::to_string_pretty(&report);
+        print::json(&json.map_err(|e| Failure::machine(e.to_string()))?)?;
     } else {
         print::line(&format!(
             "{} records, {} items of the task `{}`",
@@ -299,12 +300,15 @@ fn check(file: &Path, task: &Task, json: bool) -> Result<(), Failure> {
     if report.is_sound() {
         Ok(())
     } else {
-        Err(Failure::input(format!(
+        let message = format!(
             "{}: {} bad records and {} leaks",
             file.display(),
             report.problems.len(),
             report.leaks.len()
-        )))
+        );
+        let help =
+            "bad records are named above with their rows; --json lists all of them, and the leaks";
+        Err(Failure::input_help(message, Some(help.to_owned())))
     }
 }
 

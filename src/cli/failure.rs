@@ -55,6 +55,12 @@ impl Failure {
         Self::new(message.into(), None, 4)
     }
 
+    /// A file that the input names and that cannot be read (exit code 2).
+    fn unreadable(error: &dyn std::error::Error) -> Self {
+        let help = "check the path and its permissions; paths in a file are relative to it";
+        Self::input_help(error.to_string(), Some(help.to_owned()))
+    }
+
     /// Something on this machine failed (exit code 1).
     pub fn machine(message: impl Into<String>) -> Self {
         Self::new(message.into(), None, 1)
@@ -106,7 +112,7 @@ impl From<ConfigError> for Failure {
         match e {
             ConfigError::Fault(fault) => fault.into(),
             ConfigError::Set { ref help, .. } => Self::input_help(e.to_string(), help.clone()),
-            other => Self::input(other.to_string()),
+            other @ ConfigError::Io { .. } => Self::unreadable(&other),
         }
     }
 }
@@ -117,7 +123,7 @@ impl From<PlanError> for Failure {
             PlanError::Config(e) => e.into(),
             PlanError::Data(e) => e.into(),
             PlanError::Fault(fault) | PlanError::Seed(SeedError::Fault(fault)) => fault.into(),
-            other => Self::input(other.to_string()),
+            PlanError::Seed(other @ SeedError::Io { .. }) => Self::unreadable(&other),
         }
     }
 }

@@ -1,11 +1,13 @@
 //! Owns the command line: one file per subcommand, progress, exit codes. The only room that prints.
 //! Must not know algorithms.
 
+mod agree;
 mod cache;
 mod data;
 mod failure;
 mod model;
 mod out;
+mod power;
 mod progress;
 mod prompt;
 mod replay;
@@ -58,6 +60,10 @@ enum Command {
     Replay(replay::Args),
     /// Look into, prune, export and import the answers that are kept between runs
     Cache(cache::Args),
+    /// How far raters and judges agree, per locale, from any table of labels
+    Agree(agree::Args),
+    /// How many labelled items a claim needs
+    Power(power::Args),
     /// Fetch and find embedded models
     #[command(subcommand)]
     Model(model::Command),
@@ -87,6 +93,8 @@ pub fn main() -> ExitCode {
         Command::Reproduce(args) => reproduce::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Cache(args) => cache::run(&args),
+        Command::Agree(args) => agree::run(&args),
+        Command::Power(args) => power::run(&args),
         Command::Model(command) => model::run(&command),
         Command::Completions(args) => shell::completions(&args),
         Command::Man => shell::man(),

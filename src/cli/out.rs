@@ -4,14 +4,34 @@
 use std::io::{IsTerminal as _, Write as _};
 
 use super::Failure;
-use crate::text::visible_lines;
+use crate::text::{visible_json, visible_lines};
 
 /// Prints a text of lines to stdout; a reader that went away early (`| head`) is no error.
 ///
 /// # Errors
 /// stdout cannot be written (a full disk).
 pub fn text(text: &str) -> Result<(), Failure> {
-    match std::io::stdout().write_all(visible_lines(text).as_bytes()) {
+    write(&visible_lines(text))
+}
+
+/// Prints a JSON text to stdout, harmless and still the same JSON.
+///
+/// # Errors
+/// As [`text`].
+pub fn json(json: &str) -> Result<(), Failure> {
+    write(&(visible_json(json) + "\n"))
+}
+
+/// Prints a value to stdout as indented JSON.
+///
+/// # Errors
+/// As [`text`].
+pub fn value(value: &impl serde::Serialize) -> Result<(), Failure> {
+    json(&serde_json::to_string_pretty(value).map_err(|e| Failure::machine(e.to_string()))?)
+}
+
+fn write(text: &str) -> Result<(), Failure> {
+    match std::io::stdout().write_all(text.as_bytes()) {
         Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
             Err(Failure::machine(format!("cannot write to stdout: {e}")))
         }

@@ -83,13 +83,13 @@ fn told(found: &Replay) -> String {
     }
     if found.is_equal() {
         let state = match (found.finished, &found.missing) {
-            (true, _) => "finished run",
-            (false, Some(_)) => "unfinished run, as far as it went",
-            (false, None) => "run that was left before its last files were written",
+            (true, _) => "a finished run",
+            (false, Some(_)) => "an unfinished run, as far as it went",
+            (false, None) => "a run that was left before its last files were written",
         };
         let _ = writeln!(
             out,
-            "equal: {} values, {} events of a {state}, rebuilt from its ledger without a call",
+            "equal: {} values, {} events of {state}, rebuilt from its ledger without a call",
             found.compared, found.events
         );
     }

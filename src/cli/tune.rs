@@ -97,13 +97,13 @@ fn dry_run(plan: &Plan, priced: &DryRun) -> String {
     );
     let _ = writeln!(
         out,
-        "  {:<28}{:>9}{:>10}{:>16}{:>12}{:>12}{:>12}",
+        "  {:<28}{:>8}{:>10}{:>16}{:>11}{:>18}{:>12}",
         "", "calls", "answered", "prompt tokens", "at most", "cost", "at most"
     );
     for step in &priced.steps {
         let _ = writeln!(
             out,
-            "  {:<28}{:>9}{:>10}{:>16}{:>12}{:>12}{:>12}",
+            "  {:<28}{:>8}{:>10}{:>16}{:>11}{:>18}{:>12}",
             step.what,
             step.most.calls,
             step.most.cached,
@@ -132,36 +132,35 @@ fn dry_run(plan: &Plan, priced: &DryRun) -> String {
 
 /// One line for each cap: what is held back for test, what is left for the search.
 fn caps(caps: &Caps, held: &Amount, first: &Amount) -> String {
-    let plain = |n: u64| n.to_string();
-    let money = |n: u64| Money(n).to_string();
     let mut out = String::new();
-    let all: [(&str, Option<u64>, u64, u64, &dyn Fn(u64) -> String); 4] = [
-        ("calls", caps.calls, held.calls, first.calls, &plain),
+    let all = [
+        ("calls", caps.calls, held.calls, first.calls),
         (
             "prompt_tokens",
             caps.prompt_tokens,
             held.prompt_tokens,
             first.prompt_tokens,
-            &plain,
         ),
         (
             "completion_tokens",
             caps.completion_tokens,
             held.completion_tokens,
             first.completion_tokens,
-            &plain,
         ),
         (
             "money",
             caps.money.map(|m| m.0),
             held.money.0,
             first.money.0,
-            &money,
         ),
     ];
-    for (name, cap, held, first, shown) in all {
+    for (name, cap, held, first) in all {
         let Some(cap) = cap else { continue };
         let left = cap.saturating_sub(held);
+        let shown = |n: u64| match name {
+            "money" => Money(n).to_string(),
+            _ => n.to_string(),
+        };
         let _ = writeln!(
             out,
             "  cap on {name}: {}, of which {} are held back for reading test and {} are for the search",

@@ -12,6 +12,9 @@ use crate::endpoint::{
     Capabilities, Endpoint, EndpointError, ErrorClass, Identity, Request, Response, Usage,
 };
 
+/// A judge and, where there is one, a writer.
+pub(super) type Opened = (Box<dyn Endpoint>, Option<Box<dyn Endpoint>>);
+
 /// Stands in for an endpoint that nobody asks: it has the identity, the abilities and the bounds,
 /// and needs neither key nor server nor model file.
 struct Unasked {
@@ -50,7 +53,7 @@ pub(super) fn unasked(
     judge: &EndpointConfig,
     writer: Option<&EndpointConfig>,
     origin: Option<&Origin>,
-) -> Result<(Box<dyn Endpoint>, Option<Box<dyn Endpoint>>), EndpointError> {
+) -> Result<Opened, EndpointError> {
     let writer = writer.map(|w| stand_in(w, origin.and_then(|o| o.writer.as_ref())));
     let judge = stand_in(judge, origin.map(|o| &o.judge))?;
     Ok((judge, writer.transpose()?))

@@ -1,4 +1,5 @@
-//! Owns experiments: TOML -> a checked plan, and the run folder that a plan is executed in.
+//! Owns experiments: TOML -> a checked plan, and the run folder that a plan is executed in, resumed
+//! and replayed.
 //! Must not know how a run works inside.
 
 mod ancestry;

@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use super::endpoints::Opened;
 use super::execute::execute;
 use super::finish;
 use super::folder::{self, Origin, Ready};
 use super::plan::Plan;
 use super::spending;
 use super::summary::Summary;
-use crate::endpoint::{Endpoint, EndpointError};
+use crate::endpoint::EndpointError;
 use crate::ledger::{
     Access, EventLog, Halt, Ledger, LedgerError, LedgerOptions, RetryPolicy, Spent,
 };
@@ -148,8 +149,6 @@ pub async fn tune(
     drop(lock);
     Ok((dir, done.summary, false))
 }
-
-type Opened = (Box<dyn Endpoint>, Option<Box<dyn Endpoint>>);
 
 /// The judge and the writer; stand-ins that are never asked where the run is offline.
 fn endpoints(plan: &Plan, options: &RunOptions, dir: &Path) -> Result<Opened, RunError> {

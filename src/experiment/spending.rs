@@ -1,6 +1,7 @@
 //! From `[budget]` to caps and prices, and what is held back for the reading of `test`.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::{Mutex, PoisonError};
 
 use super::config::BudgetConfig;
@@ -94,9 +95,8 @@ impl<'a> HoldBack<'a> {
     pub(super) fn amount(&self, version: &Version) -> Result<Amount, RenderError> {
         // A panic elsewhere leaves the map as it was between two entries.
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let digest = version.digest();
-        if !seen.contains_key(&digest) {
-            seen.insert(digest, bounds(self.judge, version, self.test)?);
+        if let Entry::Vacant(free) = seen.entry(version.digest()) {
+            free.insert(bounds(self.judge, version, self.test)?);
         }
         let takes = |bounds: &[Usage]| self.judge.ledger.takes(self.judge.endpoint, bounds);
         let dearest = seen

@@ -85,12 +85,15 @@ pub(super) async fn next(
         cards,
         card: card.map(|c| &cards[c]),
         demos: bench.search.demos,
+        max_demos: bench.search.max_demos,
         others: &others,
     };
     let kinds: Vec<Kind> = Kind::ALL
         .into_iter()
         .filter(|k| {
-            !bench.search.without.contains(k) && k.possible(&material, bench.writer.is_some())
+            !bench.search.without.contains(k)
+                && !pool.barren.contains(&(parent, *k))
+                && k.possible(&material, bench.writer.is_some())
         })
         .collect();
     let Some(kind) = pool.arms.draw(&kinds, &mut rng) else {
@@ -125,6 +128,7 @@ pub(super) async fn next(
         match propose::propose(kind, &material, &mut rng) {
             Some(edit) => edit,
             None => {
+                pool.barren.insert((parent, kind));
                 pool.refuse(bench, kind, "nothing to offer".into())?;
                 return Ok(None);
             }
@@ -155,6 +159,9 @@ pub(super) async fn next(
             }))
         }
         Err(why) => {
+            if kind.is_fixed() {
+                pool.barren.insert((parent, kind));
+            }
             pool.refuse(bench, kind, why)?;
             Ok(None)
         }

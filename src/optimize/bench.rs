@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::event::Event;
 use super::stop::StopOptions;
+use super::strategy::StrategyName;
 use super::streams::Streams;
 use crate::agreement::{self, Measure};
 use crate::data::Item;
@@ -15,14 +16,18 @@ use crate::ledger::Halt;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SearchOptions {
+    /// Which search is run; the others than `pluralis` are there to be compared with.
+    pub strategy: StrategyName,
     /// How disagreement is measured.
     pub measure: Measure,
     /// Refit temperature and label biases on `tune` for every candidate, at no call.
     pub calibration: bool,
     /// Let the calibration differ by locale, shrunk towards the pooled one.
     pub locale_calibration: bool,
-    /// Number of demos to aim at; 0 switches demos off.
+    /// Number of demos of a fresh set; 0 switches demos off.
     pub demos: usize,
+    /// Number of demos at most: a set that helps may be doubled up to it.
+    pub max_demos: usize,
     /// What the texts of disagreements are compared by.
     pub features: Features,
     /// Let proposals answer clusters of disagreement; off: they answer random disagreements.
@@ -56,10 +61,12 @@ pub enum Features {
 impl Default for SearchOptions {
     fn default() -> Self {
         Self {
+            strategy: StrategyName::Pluralis,
             measure: Measure::Majority,
             calibration: true,
             locale_calibration: true,
             demos: 12,
+            max_demos: 48,
             features: Features::Ngrams,
             clusters: true,
             max_clusters: 6,

@@ -13,6 +13,7 @@ mod measure;
 mod pool;
 mod race;
 mod stop;
+mod strategy;
 mod streams;
 
 pub use bench::{Bench, Features, SearchOptions, TuneError};
@@ -21,6 +22,7 @@ pub use event::Event;
 pub use measure::{Scored, people, score};
 pub use pool::Pool;
 pub use stop::{Insufficient, Look, Scope, StopOptions, StopReason, Threshold};
+pub use strategy::StrategyName;
 pub use streams::{Stream, Streams};
 
 use crate::prompt::Version;
@@ -32,6 +34,9 @@ use crate::prompt::Version;
 /// [`TuneError`] when the run has to stop in the middle; everything paid for is in the ledger, and
 /// the same call made again goes on from there.
 pub async fn tune(bench: &Bench<'_>, seed: Version) -> Result<(Pool, StopReason), TuneError> {
+    if bench.search.strategy != StrategyName::Pluralis {
+        return strategy::run(bench, seed, bench.search.strategy).await;
+    }
     let mut pool = Pool::start(bench, seed).await?;
     let reason = loop {
         if let Some(reason) = stop::reached(bench, &mut pool).await? {

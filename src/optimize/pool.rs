@@ -39,6 +39,8 @@ pub struct Pool {
     pub(super) embeddings: BTreeMap<usize, Vec<f32>>,
     /// What is known of each kind of proposal.
     pub(super) arms: Arms,
+    /// Kinds that have nothing (more) to offer for a candidate, by its position.
+    pub(super) barren: std::collections::BTreeSet<(usize, Kind)>,
     /// Digests of versions already tried.
     pub(super) tried: std::collections::BTreeSet<String>,
 }
@@ -46,22 +48,32 @@ pub struct Pool {
 impl Pool {
     /// A pool with the seed version, scored on `tune`.
     pub(super) async fn start(bench: &Bench<'_>, seed: Version) -> Result<Self, TuneError> {
-        let tried = [seed.digest()].into();
+        let mut pool = Pool::empty(embed::of_tune(bench).await?);
         let mut seed = Candidate::new(seed);
-        let mut pool = Pool {
+        let first = pool.first_items(bench, &seed.version);
+        pool.judge_missing(bench, &mut seed, &first).await?;
+        pool.admit(bench, seed)?;
+        Ok(pool)
+    }
+
+    /// A pool without candidates.
+    pub(super) fn empty(embeddings: BTreeMap<usize, Vec<f32>>) -> Self {
+        Pool {
             candidates: Vec::new(),
             looks: Vec::new(),
             step: 0,
             fruitless: 0,
             exhausted: false,
-            embeddings: embed::of_tune(bench).await?,
+            embeddings,
             arms: Arms::new(),
-            tried,
-        };
-        let first = pool.first_items(bench, &seed.version);
-        pool.judge_missing(bench, &mut seed, &first).await?;
-        pool.admit(bench, seed)?;
-        Ok(pool)
+            barren: std::collections::BTreeSet::new(),
+            tried: std::collections::BTreeSet::new(),
+        }
+    }
+
+    /// Counts a step that helped, or one more in a row that did not.
+    pub(super) fn count(&mut self, helped: bool) {
+        self.fruitless = if helped { 0 } else { self.fruitless + 1 };
     }
 
     /// What the seed version is scored on at first: all of `tune` where the budget is ample, else a

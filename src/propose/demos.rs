@@ -21,7 +21,7 @@ fn label_of(task: &Task, item: &Item, criterion: usize) -> Option<usize> {
 }
 
 /// A demo of an item, if its votes agree on every criterion.
-fn demo(task: &Task, item: &Item) -> Option<Demo> {
+pub fn demo_of(task: &Task, item: &Item) -> Option<Demo> {
     let mut answers = BTreeMap::new();
     for (c, criterion) in task.criteria.iter().enumerate() {
         answers.insert(
@@ -52,9 +52,38 @@ pub(super) fn cover(m: &Material<'_>, rng: &mut impl Rng) -> Option<Edit> {
     let chosen = covering(m, m.demos, &|_| true, rng);
     let demos: Vec<Demo> = chosen
         .iter()
-        .filter_map(|&i| demo(m.task, &m.items[i]))
+        .filter_map(|&i| demo_of(m.task, &m.items[i]))
         .collect();
     (!demos.is_empty()).then_some(Edit::SetDemos { demos })
+}
+
+/// How many demos more a version may get: no more than it has, than the cap allows, and than leave
+/// half of the split to score on.
+pub(super) fn room(m: &Material<'_>) -> usize {
+    let has = m.version.demos.len();
+    let usable = m
+        .tune
+        .iter()
+        .filter(|&&i| demo_of(m.task, &m.items[i]).is_some());
+    let most = m.max_demos.min(usable.count() / 2);
+    has.min(most.saturating_sub(has))
+}
+
+/// Doubles the demos; the new ones cover what the split has besides them.
+pub(super) fn grow(m: &Material<'_>, rng: &mut impl Rng) -> Option<Edit> {
+    let fresh = |item: &Item| !m.version.shows(&item.id);
+    let chosen = covering(m, room(m), &fresh, rng);
+    let more: Vec<Demo> = chosen
+        .iter()
+        .filter_map(|&i| demo_of(m.task, &m.items[i]))
+        .collect();
+    if more.is_empty() {
+        return None;
+    }
+    let mut demos = m.version.demos.clone();
+    demos.extend(more);
+    demos.shuffle(rng);
+    Some(Edit::SetDemos { demos })
 }
 
 /// Adds demos from the card's locale, nearest to the item and for this locale alone.
@@ -64,7 +93,7 @@ pub(super) fn for_locale(m: &Material<'_>, rng: &mut impl Rng) -> Option<Edit> {
     demos.retain(|d| d.only_for.as_ref() != Some(locale));
     let fresh = |item: &Item| item.locale == *locale && !demos.iter().any(|d| d.source == item.id);
     let chosen = covering(m, FOR_LOCALE, &fresh, rng);
-    let own = chosen.iter().filter_map(|&i| demo(m.task, &m.items[i]));
+    let own = chosen.iter().filter_map(|&i| demo_of(m.task, &m.items[i]));
     let own: Vec<Demo> = own
         .map(|d| Demo {
             only_for: Some(locale.clone()),
@@ -90,7 +119,7 @@ fn covering(
         .iter()
         .filter(|&&i| wanted(&m.items[i]))
         .filter_map(|&i| {
-            demo(m.task, &m.items[i])
+            demo_of(m.task, &m.items[i])
                 .and(label_of(m.task, &m.items[i], 0))
                 .map(|l| (i, l))
         })
@@ -105,8 +134,8 @@ fn covering(
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let locales: Vec<_> = usable.iter().map(|&(i, _)| &m.items[i].locale).collect();
     let labels: Vec<_> = usable.iter().map(|&(_, l)| l).collect();
-    // Never spend more than half of the split on demos: the rest must be left to score on.
-    let k = k.min(usable.len() / 2).max(1);
+    // Never spend more than half of what there is on demos: the rest must be left to score on.
+    let k = k.min(usable.len().div_ceil(2)).max(1);
     let mut chosen = disagreement::cover(&texts, &locales, &labels, k, rng.random());
     chosen.shuffle(rng);
     chosen.iter().map(|&c| usable[c].0).collect()
@@ -129,7 +158,7 @@ pub(super) fn from_card(m: &Material<'_>, rng: &mut impl Rng) -> Option<Edit> {
     let new = sources
         .iter()
         .skip(at)
-        .find_map(|&i| demo(m.task, &m.items[i]))?;
+        .find_map(|&i| demo_of(m.task, &m.items[i]))?;
     if m.version.demos.len() < m.demos {
         return Some(Edit::AddDemo { demo: new });
     }

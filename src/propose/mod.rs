@@ -7,6 +7,7 @@ mod reflect;
 mod refuse;
 mod texts;
 
+pub use demos::demo_of;
 pub use reflect::{Refusal, ask_writer, read_edit, reflection_prompt};
 pub use refuse::copies_training_text;
 
@@ -32,8 +33,10 @@ pub struct Material<'a> {
     pub cards: &'a [Card],
     /// The card that this proposal answers, where there is one.
     pub card: Option<&'a Card>,
-    /// Number of demos to aim at.
+    /// Number of demos of a fresh set.
     pub demos: usize,
+    /// Number of demos at most.
+    pub max_demos: usize,
     /// Other versions that passed, to merge with.
     pub others: &'a [&'a Version],
 }
@@ -44,6 +47,8 @@ pub struct Material<'a> {
 pub enum Kind {
     /// A fresh set of demos that covers labels, locales and topics.
     CoverDemos,
+    /// As many demos again, chosen to cover what the ones that are there do not.
+    GrowDemos,
     /// A demo from the card takes the place of one that teaches little.
     CardDemo,
     /// One demo fewer.
@@ -68,8 +73,9 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds, in the order in which the bandit sees them.
-    pub const ALL: [Kind; 11] = [
+    pub const ALL: [Kind; 12] = [
         Kind::CoverDemos,
+        Kind::GrowDemos,
         Kind::CardDemo,
         Kind::DropDemo,
         Kind::ReorderDemos,
@@ -86,11 +92,16 @@ impl Kind {
     pub fn prior(self) -> (u32, u32) {
         match self {
             Kind::CoverDemos => (4, 1),
-            Kind::Reflect => (3, 1),
+            Kind::Reflect | Kind::GrowDemos => (3, 1),
             Kind::CardDemo | Kind::Definitions => (2, 1),
             Kind::LocaleDemos | Kind::LocaleNote | Kind::Words | Kind::Merge => (1, 2),
             Kind::DropDemo | Kind::ReorderDemos | Kind::DropRule => (1, 3),
         }
+    }
+
+    /// Whether the kind makes the same edit of a version each time, so that one try is enough.
+    pub fn is_fixed(self) -> bool {
+        matches!(self, Kind::Definitions)
     }
 
     /// Whether the kind can make an edit of this material at all.
@@ -98,6 +109,7 @@ impl Kind {
         let version = material.version;
         match self {
             Kind::CoverDemos => material.demos > 0,
+            Kind::GrowDemos => demos::room(material) > 0,
             Kind::CardDemo => material.demos > 0 && material.card.is_some(),
             Kind::DropDemo => version.demos.len() > 1,
             Kind::ReorderDemos => version.demos.len() > 2,
@@ -118,6 +130,7 @@ impl Kind {
 pub fn propose(kind: Kind, material: &Material<'_>, rng: &mut impl Rng) -> Option<Edit> {
     match kind {
         Kind::CoverDemos => demos::cover(material, rng),
+        Kind::GrowDemos => demos::grow(material, rng),
         Kind::CardDemo => demos::from_card(material, rng),
         Kind::DropDemo => demos::drop_one(material, rng),
         Kind::ReorderDemos => demos::reorder(material, rng),

@@ -1,11 +1,16 @@
-//! Owns what a finished run looks like: tables for a terminal, a page for a browser.
+//! Owns what finished runs and figures look like: tables for a terminal, a page for a browser.
 //! Must never call a model, and never re-score.
 
+mod agree;
 mod chart;
 mod escape;
+mod grid;
 mod html;
+mod power;
 mod table;
 
+pub use agree::agreement_text;
 pub use escape::escape_html;
 pub use html::{ReportError, html, write_html};
+pub use power::power_text;
 pub use table::{percent, summary_table};

@@ -10,4 +10,6 @@ mod shown;
 pub use fault::{Fault, decode, position};
 pub use near::{did_you_mean, key_advice, nearest};
 pub use same::{Cleaned, clean, fold, is_invisible, normalise};
-pub use shown::{csv_cell, is_steering, not_a_file_name, quoted, visible, visible_lines};
+pub use shown::{
+    csv_cell, is_steering, not_a_file_name, quoted, visible, visible_json, visible_lines,
+};

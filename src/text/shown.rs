@@ -34,6 +34,20 @@ fn escape(text: &str, keep: impl Fn(char) -> bool) -> String {
     out
 }
 
+/// As [`visible_lines`], for JSON: what is written out stays JSON with the same value.
+pub fn visible_json(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        match c {
+            '\n' => out.push(c),
+            // All of them are in the first plane, so one escape is enough.
+            c if is_steering(c) => out += &format!("\\u{:04x}", c as u32),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
 /// A text for a message: in backticks, on one line, steering characters written out, at most 60
 /// characters.
 pub fn quoted(text: &str) -> String {
@@ -82,7 +96,7 @@ pub fn not_a_file_name(name: &str) -> Option<&'static str> {
         Some("it is empty")
     } else if name.chars().any(forbidden) {
         Some("it holds one of / \\ : * ? \" < > |, which no file name may hold")
-    } else if name.chars().any(|c| is_steering(c)) {
+    } else if name.chars().any(is_steering) {
         Some("it holds a control character or a mark of writing direction")
     } else if name.starts_with('.') || name.ends_with('.') || name.trim() != name {
         Some("it begins or ends with a dot or a space")
@@ -102,6 +116,11 @@ mod tests {
         assert_eq!(visible("a\u{1b}[2J\n\u{202e}b"), "a\\u{1b}[2J\\n\\u{202e}b");
         assert_eq!(visible_lines("a\n\tb\u{7}"), "a\n\tb\\u{7}");
         assert_eq!(visible("ไม่ é 한국 क्\u{200d}ष"), "ไม่ é 한국 क्\u{200d}ष");
+        let json = serde_json::json!({"a": "x\u{202e}\u{85}\ny"}).to_string();
+        let shown = visible_json(&json);
+        assert!(!shown.chars().any(is_steering), "{shown}");
+        let back: serde_json::Value = serde_json::from_str(&shown).unwrap();
+        assert_eq!(back["a"], "x\u{202e}\u{85}\ny");
         assert_eq!(quoted("a\u{85}b"), "`a\\u{85}b`");
         assert_eq!(quoted(&"ह".repeat(61)).chars().count(), 63);
     }

@@ -1,6 +1,7 @@
 //! The agreement room against scikit-learn, statsmodels, krippendorff and irrCAC (golden files made by
 //! `tests/reference/agreement.py`), and its properties on random tables.
 
+pub mod cases;
 mod simulations;
 
 use pluralis::agreement::alpha::{Metric, krippendorff_alpha};

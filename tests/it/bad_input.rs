@@ -35,6 +35,8 @@ fn items_refused(text: impl AsRef<[u8]>, want: &[&str]) {
     std::fs::write(dir.path().join("items.jsonl"), text).unwrap();
     let want = [&["items.jsonl", "row"], want].concat();
     let task = ["--task", "task", "--reading", "binary"];
+    let check = [&["data", "check", "items.jsonl"][..], &task].concat();
+    refused(dir.path(), &check, &want);
     let split = [
         &["data", "split", "items.jsonl", "--out", "out.jsonl"][..],
         &task,

@@ -1,6 +1,7 @@
 //! The integration tests: one binary, one module per subject.
 
 mod aa;
+mod agree;
 mod agreement;
 mod bad_input;
 mod clusters;
@@ -16,6 +17,7 @@ mod openai;
 mod prompts;
 mod rooms;
 mod security;
+mod strategies;
 mod tasks;
 mod tune;
 mod twelve;

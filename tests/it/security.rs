@@ -210,6 +210,16 @@ fn nothing_foreign_steers_the_terminal() {
         assert_eq!(run.status.code(), Some(2), "{file}");
         harmless(&run);
     }
+    // JSON for other programs stays JSON with the same values.
+    let dir = experiment_folder();
+    let twice = ["a", "b"]
+        .map(|id| line(id, "es-MX", "attribute", "NO").replace("\"t\"", "\"\u{202e}t\u{2028}x\""));
+    std::fs::write(dir.path().join("items.jsonl"), twice.concat()).unwrap();
+    let check = ["data", "check", "items.jsonl", "--task", "task", "--json"];
+    let run = pluralis(dir.path(), &check);
+    harmless(&run);
+    let report: serde_json::Value = serde_json::from_slice(&run.stdout).unwrap();
+    assert_eq!(report["duplicates"][0]["text"], "t x");
     // Labels, columns and names of files in the notes of an import.
     let dir = experiment_folder();
     let name = format!("t{ESC}.csv");

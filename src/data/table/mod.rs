@@ -73,6 +73,18 @@ impl Table {
 /// With file, row and column: what is no table, not UTF-8, holds NUL, has a cell over
 /// [`MAX_CELL_BYTES`], a row that does not fit the header, or lacks a wanted column.
 pub fn read_table(path: &Path, wanted: &[&str]) -> Result<Table, DataError> {
+    read_table_as(path, None, wanted)
+}
+
+/// As [`read_table`], in a format that is known, where one is given.
+///
+/// # Errors
+/// See [`read_table`].
+pub fn read_table_as(
+    path: &Path,
+    format: Option<Format>,
+    wanted: &[&str],
+) -> Result<Table, DataError> {
     let name = path.display().to_string();
     let mut bytes = Vec::new();
     let read = match name.as_str() {
@@ -84,7 +96,8 @@ pub fn read_table(path: &Path, wanted: &[&str]) -> Result<Table, DataError> {
         .extension()
         .and_then(|e| e.to_str())
         .unwrap_or_default();
-    table_from_bytes(&name, &bytes, format_of(extension, &bytes), wanted)
+    let format = format.unwrap_or_else(|| format_of(extension, &bytes));
+    table_from_bytes(&name, &bytes, format, wanted)
 }
 
 /// The format by the file's first bytes and extension.
@@ -242,7 +255,12 @@ fn from_rows(
         if surplus || (!padded && row.cells.len() < header.len()) {
             let what = format!("{} cells under {} columns", row.cells.len(), header.len());
             let advice = "a cell that holds the separator, a quotation mark or a line break needs quotation marks around it";
-            return Err(DataError::new(what, advice).at_row(row.number));
+            let e = DataError::new(what, advice).at_row(row.number);
+            // The first column that has no cell, where cells are missing.
+            return Err(match header.get(row.cells.len()) {
+                Some(column) => e.at_column(column),
+                None => e,
+            });
         }
         row.cells.resize(header.len(), String::new());
         out.push(row);

@@ -3,8 +3,6 @@
 use super::super::harness::pluralis;
 use super::*;
 
-const CAP: [&str; 2] = ["--set", "budget.calls=260"];
-
 fn stats(dir: &Path, more: &[&str]) -> Value {
     let run = pluralis(dir, &[&["cache", "stats", "--json"], more].concat());
     succeed(&run);
@@ -15,7 +13,7 @@ fn stats(dir: &Path, more: &[&str]) -> Value {
 fn two_processes_write_one_cache_at_once() {
     let dir = tempfile::tempdir().unwrap();
     let config = experiment("simulated.toml");
-    let more = [&CAP[..], &["--set", "judge.latency_ms=6"]].concat();
+    let more = [&EASY[..], &["--set", "judge.latency_ms=6"]].concat();
     let mut children: Vec<_> = ["a", "b"]
         .map(|out| command(dir.path(), &config, out, &more).spawn().unwrap())
         .into();
@@ -36,12 +34,12 @@ fn two_processes_write_one_cache_at_once() {
 fn answers_go_from_one_cache_to_another() {
     let dir = tempfile::tempdir().unwrap();
     let config = experiment("simulated.toml");
-    succeed(&tune(dir.path(), &config, "one", &CAP));
+    succeed(&tune(dir.path(), &config, "one", &EASY));
     succeed(&tune(
         dir.path(),
         &config,
         "other",
-        &[&CAP[..], &["--set", "seed=9"]].concat(),
+        &[&EASY[..], &["--set", "seed=9"]].concat(),
     ));
     let one = answers(&dir.path().join("one")).len();
     let all = stats(dir.path(), &[])["answers"].as_u64().unwrap() as usize;
@@ -73,7 +71,7 @@ fn answers_go_from_one_cache_to_another() {
         dir.path(),
         &config,
         "third",
-        &[&CAP[..], &more].concat(),
+        &[&EASY[..], &more].concat(),
     ));
     let third = summary(&dir.path().join("third"));
     assert_eq!(third["spent"]["calls"], 0);
@@ -108,7 +106,7 @@ fn a_cache_is_pruned_by_what_is_asked() {
         dir.path(),
         &experiment("simulated.toml"),
         "run",
-        &CAP,
+        &EASY,
     ));
     let shown = pluralis(dir.path(), &["cache", "stats"]);
     let shown = text(&shown.stdout);
@@ -144,14 +142,14 @@ fn offline_a_run_stops_at_the_first_question_without_an_answer_and_goes_on_later
         dir.path(),
         &config,
         "whole",
-        &[&CAP[..], &["--no-cache"]].concat(),
+        &[&EASY[..], &["--no-cache"]].concat(),
     ));
     assert!(!dir.path().join("cache").exists(), "--no-cache makes none");
     let offline = tune(
         dir.path(),
         &config,
         "run",
-        &[&CAP[..], &["--offline"]].concat(),
+        &[&EASY[..], &["--offline"]].concat(),
     );
     assert_eq!(offline.status.code(), Some(3));
     let said = text(&offline.stderr);
@@ -165,7 +163,7 @@ fn offline_a_run_stops_at_the_first_question_without_an_answer_and_goes_on_later
         dir.path(),
         &config,
         "run",
-        &[&CAP[..], &["--resume"]].concat(),
+        &[&EASY[..], &["--resume"]].concat(),
     ));
     assert!(artefacts(&run) == artefacts(&dir.path().join("whole")));
 }

@@ -7,8 +7,6 @@ use serde_json::json;
 use super::server::{KEY, Reply, Server, config, tune_server};
 use super::*;
 
-const CAP: [&str; 2] = ["--set", "budget.calls=260"];
-
 fn refuse(status: u16, headers: &str, code: &str, message: &str) -> Reply {
     let body = json!({"error": {"code": code, "message": message}});
     Reply::Send(status, headers.to_owned(), body)
@@ -23,7 +21,7 @@ fn a_server_that_dies_and_returns_changes_no_byte() {
     let server = Server::start();
     let dir = tempfile::tempdir().unwrap();
     let config = config(dir.path(), &server.url());
-    let more = [&CAP[..], &["--no-cache"]].concat();
+    let more = [&EASY[..], &["--no-cache"]].concat();
     succeed(&tune_server(dir.path(), &config, "smooth", &more));
     // Dead for a time that is long beside the 5 ms of a call, and in the middle of one.
     server.behave(|_, n| match n {
@@ -45,7 +43,7 @@ fn a_server_that_dies_and_returns_changes_no_byte() {
     assert!(unreachable > 0, "the server was never missed");
     // What found no connection was no call. The call that broke off was one, and is counted.
     for name in ["events.jsonl", "verdicts.jsonl"] {
-        assert_eq!(file(&run, name), file(&smooth, name), "{name}");
+        assert!(file(&run, name) == file(&smooth, name), "{name}");
     }
     let (a, b) = (summary(&run), summary(&smooth));
     assert_eq!(a["splits"], b["splits"]);
@@ -62,7 +60,7 @@ fn a_key_that_expires_stops_the_run_which_goes_on_with_a_new_one() {
     let server = Server::start();
     let dir = tempfile::tempdir().unwrap();
     let config = config(dir.path(), &server.url());
-    let more = [&CAP[..], &["--no-cache"]].concat();
+    let more = [&EASY[..], &["--no-cache"]].concat();
     succeed(&tune_server(dir.path(), &config, "smooth", &more));
     server.behave(|_, n| match n {
         0..=60 => Reply::Answer,
@@ -125,7 +123,7 @@ fn a_wrong_model_and_a_wrong_host_say_what_to_do() {
     });
     let dir = tempfile::tempdir().unwrap();
     let path = config(dir.path(), &server.url());
-    let run = tune_server(dir.path(), &path, "model", &CAP);
+    let run = tune_server(dir.path(), &path, "model", &EASY);
     assert_eq!(run.status.code(), Some(3));
     assert!(
         text(&run.stderr).contains("judge-1"),
@@ -140,7 +138,7 @@ fn a_wrong_model_and_a_wrong_host_say_what_to_do() {
         dir.path(),
         &path,
         "host",
-        &[&CAP[..], &["--patience", "1"]].concat(),
+        &[&EASY[..], &["--patience", "1"]].concat(),
     );
     assert_eq!(run.status.code(), Some(3));
     let said = text(&run.stderr);
@@ -167,7 +165,7 @@ fn a_server_that_says_wait_or_fails_for_a_moment_gets_every_question_again() {
     let server = Server::start();
     let dir = tempfile::tempdir().unwrap();
     let config = config(dir.path(), &server.url());
-    let more = ["--set", "budget.calls=500", "--no-cache"];
+    let more = [&EASY[..], &["--no-cache"]].concat();
     succeed(&tune_server(dir.path(), &config, "smooth", &more));
     server.behave(|_, n| {
         let date = httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(1));
@@ -192,7 +190,7 @@ fn a_server_that_says_wait_or_fails_for_a_moment_gets_every_question_again() {
     succeed(&tune_server(dir.path(), &config, "run", &more));
     let (run, smooth) = (dir.path().join("run"), dir.path().join("smooth"));
     for name in ["events.jsonl", "verdicts.jsonl"] {
-        assert_eq!(file(&run, name), file(&smooth, name), "{name}");
+        assert!(file(&run, name) == file(&smooth, name), "{name}");
     }
     asked_once(&run);
     assert_eq!(

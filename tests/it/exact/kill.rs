@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::*;
 
-const CAP: &str = "budget.calls=640";
+const CAP: &str = "budget.calls=480";
 
 /// An uninterrupted run: its artefacts, and how many events and attempts it has.
 struct Whole {
@@ -91,7 +91,7 @@ fn killed_after_any_event() {
         return;
     }
     let want = whole();
-    assert!(want.events >= 14, "{} events", want.events);
+    assert!(want.events >= 11, "{} events", want.events);
     (1..=want.events).for_each(|n| survives("events", n, &want));
 }
 
@@ -110,8 +110,9 @@ fn killed_after_an_answer_or_in_the_middle_of_one() {
         return;
     }
     let want = whole();
-    assert!(want.attempts > 400);
-    // The first and the last, and some between: while the seed is scored, in races, in test.
+    assert!(want.attempts > 320);
+    // The first and the last, and some between: while the seed is scored, in races, in test. With
+    // the other tests here the run dies at more than 50 places.
     for n in [
         1,
         2,
@@ -153,7 +154,7 @@ fn killed_again_and_again() {
             0 => &["--set", CAP],
             _ => &["--set", CAP, "--resume"],
         };
-        let fault = ["attempts:40", "attempts-torn:33", "events:9", "attempts:51"][deaths % 4];
+        let fault = ["attempts:25", "attempts-torn:21", "events:2", "attempts:31"][deaths % 4];
         let run = command(dir.path(), &config, "run", more)
             .env("PLURALIS_FAULT", fault)
             .output()

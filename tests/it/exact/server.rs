@@ -158,7 +158,7 @@ const MARKS: [&str; 18] = [
 fn honest(prompt: &str) -> Value {
     let item = prompt.trim_end().rsplit("\n\n").next().unwrap();
     let draw = blake3::hash(item.as_bytes());
-    let wrong = draw.as_bytes()[0] % 8 == 0;
+    let wrong = draw.as_bytes()[0].is_multiple_of(8);
     let marked = MARKS.iter().any(|mark| item.contains(mark));
     let (first, second) = match marked != wrong {
         true => (" offensive", " harmless"),

@@ -1,0 +1,5 @@
+//! Owns what is made of finished labels and of plans for labelling: the agreement of raters and
+//! judges per locale, and the number of items that a claim needs. Must not know search.
+
+pub mod agree;
+pub mod power;
