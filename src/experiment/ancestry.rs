@@ -3,34 +3,46 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::plan::Plan;
-use crate::optimize::{Candidate, Event, Pool};
+use crate::optimize::{Candidate, Event, Pool, SearchOptions, StrategyName};
 use crate::prompt::{Edit, MergePart, Version};
 use crate::registry::{Lineage, Race};
 
 /// What the events of a run say of its versions.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
-    /// Races that were won, in order; the k-th made the k-th version after the seed.
-    races: Vec<Race>,
+    /// Edits that were proposed, by the digits of the version that each makes.
+    proposed: BTreeMap<String, Edit>,
+    /// Races that were won, in order, with the edits that won them.
+    races: Vec<(Option<Edit>, Race)>,
     /// What each card says.
     cards: BTreeMap<String, String>,
 }
 
 impl Seen {
     /// Takes note of an event.
-    pub(super) fn see(&mut self, event: &Event) {
+    pub(super) fn see(&mut self, search: &SearchOptions, event: &Event) {
         match event {
+            Event::Proposed { edit, child, .. } => {
+                self.proposed.insert(child.clone(), edit.clone());
+            }
             Event::Raced {
+                child,
                 n,
                 gain,
                 p,
                 outcome,
-                ..
-            } if outcome == "passed" => self.races.push(Race {
-                n: *n,
-                gain: *gain,
-                p: *p,
-            }),
+            } if outcome == "passed" => {
+                // The published searches compare agreement; this program's own compares log loss.
+                let own = search.strategy == StrategyName::Pluralis && search.loss;
+                let of = if own { "log loss" } else { "disagreement" };
+                let race = Race {
+                    of: of.to_owned(),
+                    n: *n,
+                    gain: *gain,
+                    p: *p,
+                };
+                self.races.push((self.proposed.get(child).cloned(), race));
+            }
             Event::Clustered { cards, .. } => {
                 for card in cards {
                     let place = card.locale.as_deref().unwrap_or("several locales");
@@ -41,6 +53,18 @@ impl Seen {
             }
             _ => {}
         }
+    }
+}
+
+impl Seen {
+    /// The race that a version of the pool won. Its digest has changed since, with its calibration,
+    /// so it is known by its edit; of equal edits the k-th won the k-th race.
+    fn race(&self, pool: &Pool, place: usize) -> Option<Race> {
+        let edit = pool.candidates[place].edit.as_ref()?;
+        let earlier = pool.candidates[..place].iter();
+        let nth = earlier.filter(|c| c.edit.as_ref() == Some(edit)).count();
+        let mut won = self.races.iter().filter(|(e, _)| e.as_ref() == Some(edit));
+        won.nth(nth).map(|(_, race)| race.clone())
     }
 }
 
@@ -102,17 +126,18 @@ fn lineage(plan: &Plan, pool: &Pool, place: usize, seen: &Seen, run: &str) -> Li
         run: run.to_owned(),
         card: own.card.clone(),
         card_says: own.card.as_ref().and_then(|id| seen.cards.get(id).cloned()),
-        race: place
-            .checked_sub(1)
-            .and_then(|k| seen.races.get(k).cloned()),
+        race: seen.race(pool, place),
         edit: own.edit.clone(),
     };
     if place == 0 && own.version != plan.start {
-        // The starting version itself has no calibration; this is what `tune` made of it.
         lineage.parents = vec![plan.start.digest()];
-        lineage.edit = Some(Edit::Recalibrate {
+        let recalibrated = Edit::Recalibrate {
             calibration: own.version.calibration.clone(),
-        });
+        };
+        // The starting version itself has no calibration; this is what `tune` made of it.
+        if recalibrated.apply(&plan.start).as_ref() == Ok(&own.version) {
+            lineage.edit = Some(recalibrated);
+        }
     }
     lineage
 }
@@ -120,7 +145,9 @@ fn lineage(plan: &Plan, pool: &Pool, place: usize, seen: &Seen, run: &str) -> Li
 /// Places of the versions that one was made of.
 fn made_of(pool: &Pool, place: usize) -> Vec<usize> {
     let own = &pool.candidates[place];
-    let mut out: Vec<usize> = own.parent.into_iter().collect();
+    // Some searches put versions together without a parent: all of them begin with the first.
+    let first = (place > 0).then_some(0);
+    let mut out: Vec<usize> = own.parent.or(first).into_iter().collect();
     if let Some(Edit::Merge { other, part }) = &own.edit {
         let before = &pool.candidates[..place];
         let named = before.iter().position(|c| c.version.digest() == *other);

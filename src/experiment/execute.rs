@@ -38,7 +38,7 @@ pub(super) async fn execute(
     let watched = |event: &Event| -> Result<(), Halt> {
         // A panic elsewhere leaves it as it was between two events.
         let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
-        seen.see(event);
+        seen.see(&plan.config.search, event);
         journal(event)
     };
     let test: Vec<&Item> = plan.test.iter().map(|&i| &plan.items[i]).collect();

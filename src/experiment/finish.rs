@@ -165,12 +165,14 @@ fn made(
     of: Ancestor,
 ) -> Made {
     let digest = of.version.digest();
+    let start = plan.start.digest();
     let chosen = digest == pool.best().version.digest();
     let figures = |name: &str, indices: &[usize]| {
         let split = splits.get(name)?;
         let arm = match of.place {
             _ if chosen => split.best.clone(),
-            None => split.seed.clone(),
+            _ if digest == start => split.seed.clone(),
+            None => None,
             Some(place) => {
                 let own = &pool.candidates[place];
                 let measure = plan.config.search.measure;

@@ -36,9 +36,11 @@ pub struct Lineage {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Race {
+    /// What was compared: `log loss` in nats, out of fold, or `disagreement` from 0 to 1.
+    pub of: String,
     /// Items compared.
     pub n: usize,
-    /// Mean loss of the parent less the child's, in nats, out of fold; positive is better.
+    /// Mean of the parent less the child's; positive is better.
     pub gain: f64,
     /// One-sided p-value of the gain.
     #[serde(default, skip_serializing_if = "Option::is_none")]

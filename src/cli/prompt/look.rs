@@ -207,10 +207,11 @@ fn origin(found: &Found) -> String {
 fn race_line(l: &Lineage) -> Option<String> {
     let race = l.race.as_ref()?;
     let p = race.p.map_or(String::new(), |p| format!(", p {p:.4}"));
-    Some(format!(
-        "gain {:.3} nats over {} items{p}",
-        race.gain, race.n
-    ))
+    let gain = match race.of.as_str() {
+        "disagreement" => format!("{:.1} points of disagreement", 100.0 * race.gain),
+        _ => format!("{:.3} nats", race.gain),
+    };
+    Some(format!("gain {gain} over {} items{p}", race.n))
 }
 
 fn measured(m: &Measured) -> String {
@@ -347,7 +348,11 @@ pub fn log(registry: &RegistryArgs, version: Option<&str>) -> Result<(), Failure
             let own = tags.iter().filter(|t| t.version() == branch.digest);
             let own: Vec<&str> = own.map(|t| t.name.as_str()).collect();
             let (lineage, evidence) = (&lineages[&branch.digest], &evidences[&branch.digest]);
-            let mut says = vec![lineage.edit.as_ref().map_or("start".into(), edit_line)];
+            let mut says = vec![match &lineage.edit {
+                Some(edit) => edit_line(edit),
+                None if lineage.parents.is_empty() => "start".into(),
+                None => "several edits at once".into(),
+            }];
             says.extend(race_line(lineage));
             says.extend(headline(evidence).map(|(h, _)| h));
             if !branch.also.is_empty() {

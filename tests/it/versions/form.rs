@@ -183,7 +183,12 @@ fn lineage() -> impl Strategy<Value = Lineage> {
             run,
             card_says: card.clone(),
             card,
-            race: race.map(|(n, gain, p)| Race { n, gain, p }),
+            race: race.map(|(n, gain, p)| Race {
+                of: "log loss".into(),
+                n,
+                gain,
+                p,
+            }),
             edit,
         })
 }
@@ -261,6 +266,7 @@ fn golden() -> (Version, Lineage) {
         card: Some("c".into()),
         card_says: Some("over-flag in es-MX".into()),
         race: Some(Race {
+            of: "log loss".into(),
             n: 24,
             gain: 0.25,
             p: Some(0.01),
