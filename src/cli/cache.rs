@@ -89,7 +89,9 @@ enum Command {
     /// Read what `export` wrote; an answer that is here already stays
     Import {
         /// The file; `-` is standard input
-        file: PathBuf,
+        // Not `file`: that is the cache of every subcommand.
+        #[arg(value_name = "FILE")]
+        answers: PathBuf,
     },
 }
 
@@ -147,7 +149,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         Command::Export { out, model, run } => {
             export(&cache, out, model.as_deref(), run.as_deref())
         }
-        Command::Import { file } => import_from(&cache, file),
+        Command::Import { answers } => import_from(&cache, answers),
     }
 }
 

@@ -9,6 +9,8 @@ use crate::judge::JudgeError;
 use crate::ledger::{Halt, LedgerError};
 use crate::optimize::TuneError;
 use crate::prompt::SeedError;
+use crate::registry::RegistryError;
+use crate::registry::export::ExportError;
 use crate::report::ReportError;
 use crate::text::{Fault, visible, visible_lines};
 
@@ -43,7 +45,12 @@ impl Failure {
         Self::new(message.into(), help, 2)
     }
 
-    /// A replay that differs (exit code 4).
+    /// Answers that nobody can give now (exit code 3), with what to do.
+    pub fn unanswered(message: impl Into<String>, help: impl Into<String>) -> Self {
+        Self::new(message.into(), Some(help.into()), 3)
+    }
+
+    /// What is recorded is not what was found (exit code 4).
     pub fn differs(message: impl Into<String>) -> Self {
         Self::new(message.into(), None, 4)
     }
@@ -147,7 +154,17 @@ impl From<LedgerError> for Failure {
 
 impl From<RunError> for Failure {
     fn from(e: RunError) -> Self {
-        let code = match &e {
+        Self::of_run(
+            &e,
+            "run the same command with --resume to go on where it stopped",
+        )
+    }
+}
+
+impl Failure {
+    /// A run that ended early, with how to go on where that helps.
+    pub fn of_run(e: &RunError, go_on: &str) -> Self {
+        let code = match e {
             RunError::Unfinished(_) | RunError::Other(_) | RunError::Nothing(_) => 2,
             RunError::Endpoint(_) => 3,
             RunError::Tune(TuneError::Halt(h) | TuneError::Judge(JudgeError::Halt(h))) => match h {
@@ -158,9 +175,24 @@ impl From<RunError> for Failure {
             RunError::Tune(TuneError::Judge(JudgeError::Render(_))) => 2,
             RunError::Io { .. } | RunError::Ledger(_) | RunError::Registry(_) => 1,
         };
-        let help = matches!(code, 3 | 130)
-            .then(|| "run the same command with --resume to go on where it stopped".to_owned());
+        let help = matches!(code, 3 | 130).then(|| go_on.to_owned());
         Self::new(e.to_string(), help, code)
+    }
+}
+
+impl From<RegistryError> for Failure {
+    fn from(e: RegistryError) -> Self {
+        match e {
+            RegistryError::Unknown { what, advice } => Self::new(what, Some(advice), 2),
+            RegistryError::Io { .. } => Self::machine(e.to_string()),
+            other => Self::input(other.to_string()),
+        }
+    }
+}
+
+impl From<ExportError> for Failure {
+    fn from(e: ExportError) -> Self {
+        Self::input(e.to_string())
     }
 }
 

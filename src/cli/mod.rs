@@ -9,8 +9,11 @@ mod model;
 mod out;
 mod power;
 mod progress;
+mod prompt;
 mod replay;
 mod report;
+mod reproduce;
+mod score;
 mod shell;
 mod snippet;
 mod tune;
@@ -27,7 +30,7 @@ const EXIT_CODES: &str = "Exit codes:
   1    something on this machine failed: a file, the cache, the lock of a run
   2    the input is wrong: arguments, config, task, items; nothing was spent
   3    the endpoint cannot answer: key, model, address; --resume goes on with the run
-  4    replay: the run is not what its ledger gives
+  4    replay, verify, reproduce: what is recorded is not what was found
   130  interrupted; --resume goes on with the run";
 
 /// Tunes an LLM judge until it agrees with the people of every locale it judges for.
@@ -47,6 +50,12 @@ enum Command {
     /// Import, check and split human-labelled data
     #[command(subcommand)]
     Data(data::Command),
+    /// Keep prompt versions: list, show, compare, tag, render, export, import, verify, cite
+    Prompt(prompt::Args),
+    /// Judge items with a version, also with another model, and keep the figures beside it
+    Score(score::Args),
+    /// Repeat the run that made a version, from its config, its data and a cache
+    Reproduce(reproduce::Args),
     /// Rebuild the figures of a run from its ledger, without a call, and say where they differ
     Replay(replay::Args),
     /// Look into, prune, export and import the answers that are kept between runs
@@ -79,6 +88,9 @@ pub fn main() -> ExitCode {
         Command::Tune(args) => tune::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Data(command) => data::run(&command),
+        Command::Prompt(args) => prompt::run(&args),
+        Command::Score(args) => score::run(&args),
+        Command::Reproduce(args) => reproduce::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Cache(args) => cache::run(&args),
         Command::Agree(args) => agree::run(&args),

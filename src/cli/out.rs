@@ -1,7 +1,7 @@
 //! Printing. What is printed may quote files, servers and models, so everything that could steer a
 //! terminal is written out here, once.
 
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 
 use super::Failure;
 use crate::text::{visible_json, visible_lines};
@@ -32,6 +32,22 @@ pub fn value(value: &impl serde::Serialize) -> Result<(), Failure> {
 
 fn write(text: &str) -> Result<(), Failure> {
     match std::io::stdout().write_all(text.as_bytes()) {
+        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure::machine(format!("cannot write to stdout: {e}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Prints the very bytes of a text to a pipe or a file; on a terminal nothing in it steers.
+///
+/// # Errors
+/// As [`text`].
+pub fn exactly(exact: &str) -> Result<(), Failure> {
+    if std::io::stdout().is_terminal() {
+        return text(exact);
+    }
+    match std::io::stdout().write_all(exact.as_bytes()) {
         Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
             Err(Failure::machine(format!("cannot write to stdout: {e}")))
         }

@@ -31,6 +31,10 @@ pub struct Args {
     /// Make no call: answer from this run's ledger and the cache alone, and stop where both are silent
     #[arg(long)]
     offline: bool,
+    /// Put the chosen version, what it was made of and the figures into the task's folder, as
+    /// `pluralis prompt import RUN` does
+    #[arg(long, conflicts_with = "dry_run")]
+    register: bool,
     #[command(flatten)]
     cache: CacheArgs,
     /// Requests in flight at most, in place of what the file says; changes no result
@@ -72,6 +76,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     shown += &report::summary_table(&summary, &dir);
     let _ = writeln!(shown, "  page      {}", report::write_html(&dir)?.display());
+    if args.register {
+        let folder = base.join(&plan.config.task.folder);
+        let put = experiment::register(&dir, &folder)?;
+        shown += &super::prompt::registered(&put);
+    }
     out::text(&shown)
 }
 

@@ -272,7 +272,7 @@ impl Config {
 
     /// What must not be in a config, wherever it comes from: a name that is no folder's, a key in
     /// the place of the variable that holds it. With what to write instead.
-    fn dangerous(&self) -> Option<(String, &'static str)> {
+    pub(super) fn dangerous(&self) -> Option<(String, &'static str)> {
         if let Some(why) = not_a_file_name(&self.name) {
             let what = format!("the name `{}` becomes a folder, and {why}", self.name);
             return Some((what, "write a plain name, as in name = \"my-run\""));

@@ -1,7 +1,9 @@
 //! The course of a run, from the first event to the last figure.
 
 use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 
+use super::ancestry::Seen;
 use super::finish::{self, Done};
 use super::plan::Plan;
 use super::spending::HoldBack;
@@ -32,6 +34,13 @@ pub(super) async fn execute(
         items: [plan.tune.len(), plan.validation.len(), plan.test.len()],
         seed: seed.short(),
     })?;
+    let seen = Mutex::new(Seen::default());
+    let watched = |event: &Event| -> Result<(), Halt> {
+        // A panic elsewhere leaves it as it was between two events.
+        let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.see(&plan.config.search, event);
+        journal(event)
+    };
     let test: Vec<&Item> = plan.test.iter().map(|&i| &plan.items[i]).collect();
     let plain = Judge {
         task: &plan.task,
@@ -59,7 +68,7 @@ pub(super) async fn execute(
         search: &plan.config.search,
         stop: &plan.config.stop,
         streams: Streams::new(plan.config.seed),
-        journal,
+        journal: &watched,
     };
     let (pool, reason) = optimize::tune(&bench, seed).await?;
     reading_test();
@@ -83,7 +92,9 @@ pub(super) async fn execute(
     }
     // The seed is read as its author wrote it: without a calibration that the run fitted.
     arms[0].0 = plan.start.clone();
-    let done = finish::summarise(plan, ledger, endpoint, &pool, reason, &arms);
+    let told = seen.lock().unwrap_or_else(PoisonError::into_inner);
+    let done = finish::summarise(plan, ledger, endpoint, &pool, &told, reason, &arms);
+    drop(told);
     if let Some((a, b)) = done
         .summary
         .splits

@@ -5,6 +5,8 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use super::ancestry::{self, Ancestor, Seen};
+use super::evidence;
 use super::folder;
 use super::plan::Plan;
 use super::run::RunError;
@@ -14,7 +16,7 @@ use crate::endpoint::Endpoint;
 use crate::judge::{Reading, Verdict};
 use crate::ledger::Ledger;
 use crate::optimize::{Pool, StopReason};
-use crate::prompt::{Edit, Version};
+use crate::prompt::Version;
 use crate::registry;
 
 /// What a run leaves to be written at its end.
@@ -22,11 +24,18 @@ pub(super) struct Done {
     /// `summary.json`.
     pub(super) summary: Summary,
     /// `best/`.
-    pub(super) best: Version,
-    /// Where `best/` comes from.
-    pub(super) lineage: registry::Lineage,
+    pub(super) best: Made,
+    /// `versions/`: what the chosen version was made of.
+    pub(super) ancestors: Vec<Made>,
     /// `verdicts.jsonl`.
     pub(super) verdicts: Vec<VerdictLine>,
+}
+
+/// A version of a run with its origin and its figures.
+pub(super) struct Made {
+    pub(super) version: Version,
+    pub(super) lineage: registry::Lineage,
+    pub(super) evidence: registry::Evidence,
 }
 
 /// One line of `verdicts.jsonl`.
@@ -54,6 +63,7 @@ pub(super) fn summarise(
     ledger: &Ledger,
     endpoint: &dyn Endpoint,
     pool: &Pool,
+    seen: &Seen,
     stop: StopReason,
     arms: &[(Version, BTreeMap<usize, Verdict>)],
 ) -> Done {
@@ -127,25 +137,72 @@ pub(super) fn summarise(
         spent: ledger.spent(),
         notes,
     };
-    let lineage = registry::Lineage {
-        parents: best
-            .parent
-            .map(|p| pool.candidates[p].version.digest())
-            .into_iter()
-            .chain(match &best.edit {
-                Some(Edit::Merge { other, .. }) => Some(other.clone()),
-                _ => None,
-            })
-            .collect(),
-        edit: best.edit.clone(),
-        card: best.card.clone(),
-        run: format!("{}-{}", plan.config.name, plan.config.digest()),
-    };
+    let mut made: Vec<Made> = ancestry::of_best(plan, pool, seen)
+        .into_iter()
+        .map(|a| made(plan, pool, endpoint, &summary.splits, a))
+        .collect();
+    // The chosen version is among them, and the last.
+    let best = made.pop().unwrap_or_else(|| Made {
+        version: best.version.clone(),
+        lineage: registry::Lineage::default(),
+        evidence: registry::Evidence::of(Vec::new()),
+    });
     Done {
         summary,
-        best: best.version.clone(),
-        lineage,
+        best,
+        ancestors: made,
         verdicts,
+    }
+}
+
+/// A version with its figures: those of the summary for the starting and the chosen version, those
+/// of the search for the ones between.
+fn made(
+    plan: &Plan,
+    pool: &Pool,
+    endpoint: &dyn Endpoint,
+    splits: &BTreeMap<String, summary::SplitFigures>,
+    of: Ancestor,
+) -> Made {
+    let digest = of.version.digest();
+    let start = plan.start.digest();
+    let chosen = digest == pool.best().version.digest();
+    let figures = |name: &str, indices: &[usize]| {
+        let split = splits.get(name)?;
+        let arm = match of.place {
+            _ if chosen => split.best.clone(),
+            _ if digest == start => split.seed.clone(),
+            None => None,
+            Some(place) => {
+                let own = &pool.candidates[place];
+                let measure = plan.config.search.measure;
+                let (task, items) = (&plan.task, &plan.items);
+                let verdicts = &own.verdicts;
+                let found =
+                    summary::distances(task, &own.version, items, indices, verdicts, measure);
+                summary::arm(items, indices, verdicts, &found).map(|mut arm| {
+                    // The search judges as many as it needs; what it left out was no failure to pay.
+                    arm.unpaid = 0;
+                    arm
+                })
+            }
+        };
+        Some((name.to_owned(), arm?, split.people.clone()))
+    };
+    let all = [
+        ("tune", &plan.tune),
+        ("validation", &plan.validation),
+        ("test", &plan.test),
+    ];
+    let splits: Vec<_> = all
+        .iter()
+        .filter_map(|(name, indices)| figures(name, indices))
+        .collect();
+    let measured = evidence::measured(plan, endpoint.identity(), "tune", splits);
+    Made {
+        version: of.version,
+        lineage: of.lineage,
+        evidence: registry::Evidence::of(vec![measured]),
     }
 }
 
@@ -189,14 +246,16 @@ fn lines(
 }
 
 /// Writes what stands at the end; `summary.json` last, because it says that the run is finished.
-pub(super) fn write(dir: &Path, plan: &Plan, done: &Done) -> Result<(), RunError> {
+pub(super) fn write(dir: &Path, done: &Done) -> Result<(), RunError> {
     let mut text = String::new();
     for line in &done.verdicts {
         text += &folder::json(&dir.join("verdicts.jsonl"), line)?;
         text.push('\n');
     }
     folder::write(&dir.join("verdicts.jsonl"), text.as_bytes())?;
-    folder::write_version(dir, plan, &done.best, &done.lineage)?;
+    folder::write_made(dir, "best", &[&done.best])?;
+    let ancestors: Vec<&Made> = done.ancestors.iter().collect();
+    folder::write_made(dir, "versions", &ancestors)?;
     let path = dir.join("summary.json");
     let json = serde_json::to_string_pretty(&done.summary).map_err(|e| RunError::Io {
         path: path.clone(),

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::config::Config;
+use super::finish::Made;
 use super::plan::Plan;
 use super::run::{RunError, RunOptions};
 use super::summary::Summary;
 use crate::endpoint::{Capabilities, Endpoint, Identity};
 use crate::ledger::{RunLock, fault};
-use crate::prompt::Version;
 use crate::registry;
 
 /// The folder that a config runs in by default.
@@ -187,7 +187,7 @@ impl Origin {
 }
 
 /// The way from one absolute folder to another.
-fn from(start: &Path, end: &Path) -> PathBuf {
+pub(super) fn from(start: &Path, end: &Path) -> PathBuf {
     let (mut a, mut b) = (start.components().peekable(), end.components().peekable());
     while a.peek().is_some() && a.peek() == b.peek() {
         a.next();
@@ -222,27 +222,31 @@ pub(super) fn write(path: &Path, bytes: &[u8]) -> Result<(), RunError> {
     std::fs::rename(&part, path).map_err(error)
 }
 
-/// Writes `best/` whole or not at all.
-pub(super) fn write_version(
-    dir: &Path,
-    plan: &Plan,
-    version: &Version,
-    lineage: &registry::Lineage,
-) -> Result<(), RunError> {
-    let (part, best) = (dir.join("best.part"), dir.join("best"));
+/// Writes `best/` (its one version) or `versions/` (one folder for each), whole or not at all.
+pub(super) fn write_made(dir: &Path, name: &str, made: &[&Made]) -> Result<(), RunError> {
+    let (part, whole) = (dir.join(format!("{name}.part")), dir.join(name));
     let error = |path: &Path| {
         let path = path.to_owned();
         move |source| RunError::Io { path, source }
     };
     // What a kill may have left of either.
-    for old in [&part, &best] {
+    for old in [&part, &whole] {
         if old.exists() {
             std::fs::remove_dir_all(old).map_err(error(old))?;
         }
     }
-    registry::write_version(&part, &plan.task, version, lineage)?;
+    std::fs::create_dir_all(&part).map_err(error(&part))?;
+    for one in made {
+        let folder = match name {
+            "best" => part.clone(),
+            _ => part.join(one.version.short()),
+        };
+        registry::write_version(&folder, &one.version, &one.lineage)?;
+        let path = folder.join("evidence.toml");
+        std::fs::write(&path, one.evidence.to_toml()).map_err(error(&path))?;
+    }
     fault::before_rename();
-    std::fs::rename(&part, &best).map_err(error(&best))
+    std::fs::rename(&part, &whole).map_err(error(&whole))
 }
 
 #[cfg(test)]

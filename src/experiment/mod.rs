@@ -2,15 +2,20 @@
 //! and replayed.
 //! Must not know how a run works inside.
 
+mod ancestry;
 mod config;
 mod dry_run;
 mod endpoints;
+mod evidence;
 mod execute;
 mod finish;
 mod folder;
 mod plan;
+mod register;
 mod replay;
+mod reproduce;
 mod run;
+mod score;
 mod spending;
 mod summary;
 mod values;
@@ -21,6 +26,9 @@ pub use config::{
 pub use dry_run::{BYTES_PER_TOKEN, DryRun, Step, dry_run};
 pub use endpoints::open as open_endpoint;
 pub use plan::{Plan, PlanError, load_task};
+pub use register::{Registered, RunRecord, base_of, register};
 pub use replay::{Difference, Replay, ReplayError, ReplayOptions, replay};
+pub use reproduce::{ReproduceOptions, Reproduced, reproduce, start_of};
 pub use run::{Progress, RunError, RunOptions, tune};
+pub use score::{ScoreOptions, Scored, score};
 pub use summary::{Arm, Figure, Gain, People, SplitFigures, Summary};

@@ -63,7 +63,14 @@ impl Plan {
     /// # Errors
     /// As [`load`](Self::load).
     pub fn load_from(path: &Path, base: &Path, overrides: &[String]) -> Result<Self, PlanError> {
-        let config = Config::load(path, overrides)?;
+        Self::of(Config::load(path, overrides)?, path, base)
+    }
+
+    /// The same of a config that was read from `path`, or recorded there.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn of(config: Config, path: &Path, base: &Path) -> Result<Self, PlanError> {
         let refuse = |what: String, advice: &str| -> PlanError {
             // The file was read a moment ago; should it be gone, only the place is not shown.
             let text = std::fs::read_to_string(path).unwrap_or_default();

@@ -9,14 +9,14 @@ use serde_json::Value;
 
 use super::endpoints;
 use super::execute::execute;
-use super::finish::Done;
+use super::finish::{Done, Made};
 use super::folder::{self, Origin};
 use super::plan::{Plan, PlanError};
 use super::run::RunError;
+use super::score::missing;
 use super::spending;
-use crate::judge::JudgeError;
-use crate::ledger::{Halt, Ledger, LedgerError, LedgerOptions, NOT_IN_CACHE, RetryPolicy};
-use crate::optimize::{Event, TuneError};
+use crate::ledger::{Halt, Ledger, LedgerError, LedgerOptions, RetryPolicy};
+use crate::optimize::Event;
 use crate::registry;
 
 /// Differences that are kept; the rest is counted.
@@ -257,18 +257,6 @@ fn load(
     }
 }
 
-/// The reason for which an unfinished rebuild ended, if it is only that an answer is missing.
-fn missing(e: TuneError) -> Result<String, RunError> {
-    match e {
-        TuneError::Halt(Halt::Stop(e)) | TuneError::Judge(JudgeError::Halt(Halt::Stop(e)))
-            if e.cause == NOT_IN_CACHE =>
-        {
-            Ok(e.message)
-        }
-        other => Err(other.into()),
-    }
-}
-
 fn compare_end(found: &mut Replay, dir: &Path, done: &Done) -> Result<(), RunError> {
     let name = "verdicts.jsonl";
     let recorded = read(&dir.join(name))?.unwrap_or_default();
@@ -285,19 +273,37 @@ fn compare_end(found: &mut Replay, dir: &Path, done: &Done) -> Result<(), RunErr
         (_, rebuilt) => found.differ("summary.json", String::new(), None, rebuilt.ok()),
     }
 
-    match registry::read_version(&dir.join("best")) {
-        Ok((version, lineage)) => {
-            found.compare("best/", "", &value(&version), &value(&done.best));
-            found.compare("best/", "lineage", &value(&lineage), &value(&done.lineage));
+    compare_made(found, &dir.join("best"), "best/", &done.best);
+    // A run of an older program kept the chosen version alone.
+    if dir.join("versions").is_dir() {
+        for made in &done.ancestors {
+            let name = format!("versions/{}/", made.version.short());
+            compare_made(found, &dir.join(&name), &name, made);
         }
-        Err(e) => found.differ(
-            "best/",
-            e.to_string(),
-            None,
-            Some(done.best.digest().into()),
-        ),
     }
     Ok(())
+}
+
+fn compare_made(found: &mut Replay, dir: &Path, name: &str, made: &Made) {
+    match registry::read_version(dir) {
+        Ok((version, lineage)) => {
+            found.compare(name, "", &value(&version), &value(&made.version));
+            found.compare(name, "lineage", &value(&lineage), &value(&made.lineage));
+        }
+        Err(e) => found.differ(
+            name,
+            e.to_string(),
+            None,
+            Some(made.version.digest().into()),
+        ),
+    }
+    match registry::read_evidence(dir) {
+        Ok(evidence) if evidence.measured.is_empty() => {}
+        Ok(evidence) => {
+            found.compare(name, "evidence", &value(&evidence), &value(&made.evidence));
+        }
+        Err(e) => found.differ(name, e.to_string(), None, Some(value(&made.evidence))),
+    }
 }
 
 /// What cannot be written as JSON compares as nothing.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::endpoints::Opened;
 use super::execute::execute;
-use super::finish::{self, Done};
+use super::finish;
 use super::folder::{self, Origin, Ready};
 use super::plan::Plan;
 use super::spending;
@@ -145,7 +145,7 @@ pub async fn tune(
         &reading_test,
     );
     let done = watch(work, &ledger, show).await?;
-    finish::write(&dir, plan, &done)?;
+    finish::write(&dir, &done)?;
     drop(lock);
     Ok((dir, done.summary, false))
 }
@@ -163,11 +163,11 @@ fn endpoints(plan: &Plan, options: &RunOptions, dir: &Path) -> Result<Opened, Ru
 
 /// Waits for a run, shows what it spends and what the ledger has to say, and ends it cleanly when
 /// the user or the machine asks for that.
-async fn watch(
-    work: impl Future<Output = Result<Done, TuneError>>,
+pub(super) async fn watch<T>(
+    work: impl Future<Output = Result<T, TuneError>>,
     ledger: &Ledger,
     show: &(dyn Fn(Progress<'_>) + Sync),
-) -> Result<Done, TuneError> {
+) -> Result<T, TuneError> {
     let mut told = 0;
     let mut tell = || {
         let notes = ledger.notes();

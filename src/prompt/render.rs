@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 use tera::{Context, Tera};
 
-use super::{AnswerFormat, Demo, PromptText, Version};
+use super::{AnswerFormat, Demo, Fence, PromptText, Version};
 use crate::data::Item;
 use crate::locale::Locale;
 use crate::task::Task;
@@ -151,51 +151,6 @@ impl RenderError {
     }
 }
 
-/// A delimiter around item text that the item cannot contain.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fence(String);
-
-impl Fence {
-    /// Draws a delimiter from the run's seed; draws again until no text contains it, in whatever
-    /// letter case, Unicode form or with invisible characters in between.
-    pub fn draw<'a>(seed: u64, texts: impl Iterator<Item = &'a str> + Clone) -> Self {
-        for attempt in 0u32.. {
-            let digest = blake3::derive_key(
-                "pluralis fence 1",
-                &[&seed.to_le_bytes()[..], &attempt.to_le_bytes()].concat(),
-            );
-            let name = format!("item-{:02x}{:02x}{:02x}", digest[0], digest[1], digest[2]);
-            if !texts.clone().any(|t| holds(t, &name)) {
-                return Self(name);
-            }
-        }
-        unreachable!("a finite set of texts cannot contain every delimiter")
-    }
-
-    /// The delimiter's text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-/// Whether a reader could take a part of the text for the delimiter. Full-width letters and signs
-/// are read as their plain forms, since a model may read them so.
-fn holds(text: &str, name: &str) -> bool {
-    if text.is_ascii() {
-        return text.to_ascii_lowercase().contains(name);
-    }
-    let plain = |c: char| match c {
-        '\u{ff01}'..='\u{ff5e}' => char::from_u32(c as u32 - 0xfee0).unwrap_or(c),
-        '\u{2010}'..='\u{2015}' | '\u{2212}' => '-',
-        other => other,
-    };
-    crate::text::fold(text)
-        .chars()
-        .map(plain)
-        .collect::<String>()
-        .contains(name)
-}
-
 /// A version's templates, parsed and checked once, ready to render.
 pub struct Renderer<'a> {
     task: &'a Task,
@@ -325,6 +280,10 @@ impl<'a> Renderer<'a> {
     /// # Errors
     /// [`RenderError::Template`] when a value is missing or of the wrong kind.
     pub fn prefix(&self, locale: &Locale, criterion: Option<usize>) -> Result<String, RenderError> {
+        self.render("prefix", &self.prefix_values(locale, criterion))
+    }
+
+    fn prefix_values(&self, locale: &Locale, criterion: Option<usize>) -> Context {
         let mut context = self.common(locale, criterion);
         context.insert("rules", &self.version.rules);
         context.insert("locale_note", self.version.locale_note(locale));
@@ -337,7 +296,7 @@ impl<'a> Renderer<'a> {
             "demos",
             &shown.map(|d| self.demo(d, criterion)).collect::<Vec<_>>(),
         );
-        self.render("prefix", &context)
+        context
     }
 
     /// The text of one item.
@@ -345,6 +304,10 @@ impl<'a> Renderer<'a> {
     /// # Errors
     /// [`RenderError::Template`] when a value is missing or of the wrong kind.
     pub fn suffix(&self, item: &Item, criterion: Option<usize>) -> Result<String, RenderError> {
+        self.render("item", &self.item_values(item, criterion))
+    }
+
+    fn item_values(&self, item: &Item, criterion: Option<usize>) -> Context {
         let mut context = self.common(&item.locale, criterion);
         let fields = self
             .task
@@ -363,7 +326,27 @@ impl<'a> Renderer<'a> {
                 locale: (&item.locale).into(),
             },
         );
-        self.render("item", &context)
+        context
+    }
+
+    /// What the templates are given, by slot: for the prefix and for the item.
+    pub fn values(&self, item: &Item, criterion: Option<usize>) -> [serde_json::Value; 2] {
+        let json = |slots: &[&str], context: &Context| {
+            let of = |slot: &&str| {
+                let value = serde_json::to_value(context.get(slot)?).ok()?;
+                Some(((*slot).to_owned(), value))
+            };
+            slots.iter().filter_map(of).collect()
+        };
+        [
+            json(PREFIX_SLOTS, &self.prefix_values(&item.locale, criterion)),
+            json(ITEM_SLOTS, &self.item_values(item, criterion)),
+        ]
+    }
+
+    /// Whether the item template puts texts between delimiters; elsewhere a text is one line.
+    pub fn fences_items(&self) -> bool {
+        self.fenced[1]
     }
 
     /// Prefix and suffix together.

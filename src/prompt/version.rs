@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Style;
 use crate::locale::Locale;
-use crate::task::{Criterion, Task};
+use crate::task::{Criterion, Field, Task};
 
 /// Prefix of the sections that hold a note for one locale: `locale-notes/es-MX`.
 pub const LOCALE_NOTES: &str = "locale-notes/";
@@ -195,16 +195,42 @@ impl Version {
     }
 }
 
-/// Digest of a task definition, kept in each version made for it.
+/// Digest of a task definition, kept in each version made for it: 12 hex digits of blake3 over its
+/// canonical JSON. What only people read (title, description, source) and the rates of a later
+/// evaluation are left out.
 pub fn task_digest(task: &Task) -> String {
-    let mut hasher = blake3::Hasher::new_derive_key("pluralis task 1");
-    // Debug output lists every field; it changes with the definition and never with an unrelated file.
-    hasher.update(
-        format!(
-            "{:?}{:?}{:?}{:?}{:?}",
-            task.name, task.reading, task.fields, task.criteria, task.outcomes
-        )
-        .as_bytes(),
-    );
+    let fields: Vec<_> = task.fields.iter().map(field_form).collect();
+    let criteria: Vec<_> = task.criteria.iter().map(criterion_form).collect();
+    let outcomes: Vec<_> = task
+        .outcomes
+        .iter()
+        .map(|o| (&o.name, &o.when.terms))
+        .collect();
+    let inconsistent: Vec<_> = task.inconsistent.iter().map(|c| &c.terms).collect();
+    let form = serde_json::json!([
+        task.name,
+        task.reading,
+        fields,
+        criteria,
+        outcomes,
+        inconsistent
+    ]);
+    let mut hasher = blake3::Hasher::new_derive_key("pluralis task 2");
+    hasher.update(form.to_string().as_bytes());
     hasher.finalize().to_hex()[..12].to_owned()
+}
+
+/// The canonical forms are lists, written out by hand: a field that is added to a type later
+/// changes no digest by itself.
+fn field_form(f: &Field) -> serde_json::Value {
+    serde_json::json!([f.name, f.title, f.required, f.identifies])
+}
+
+fn criterion_form(c: &Criterion) -> serde_json::Value {
+    let labels: Vec<_> = c
+        .labels
+        .iter()
+        .map(|l| serde_json::json!([l.name, l.word, l.meaning, l.value, l.abstain, l.aliases]))
+        .collect();
+    serde_json::json!([c.name, c.question, c.scale, labels])
 }

@@ -1,13 +1,14 @@
 //! The folder of a version: `version.toml`, the templates, `demos.jsonl`.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::error::RegistryError;
 use crate::prompt::{AnswerFormat, Calibration, Demo, Edit, Skeleton, Version, Words};
-use crate::task::Task;
+use crate::text::quoted;
 
-/// Where a version comes from.
+/// Where a version comes from. Not part of its digest: the same prompt found twice is one version.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Lineage {
@@ -20,9 +21,30 @@ pub struct Lineage {
     /// The card that the edit answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub card: Option<String>,
-    /// The edit that made it.
+    /// What the card says, in one line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub card_says: Option<String>,
+    /// The race that the edit won.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub race: Option<Race>,
+    /// The edit that made it; the calibration is fitted anew after every edit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edit: Option<Edit>,
+}
+
+/// What a race said of an edit: parent against child on the same tuning items.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Race {
+    /// What was compared: `log loss` in nats, out of fold, or `disagreement` from 0 to 1.
+    pub of: String,
+    /// Items compared.
+    pub n: usize,
+    /// Mean of the parent less the child's; positive is better.
+    pub gain: f64,
+    /// One-sided p-value of the gain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p: Option<f64>,
 }
 
 /// `version.toml`.
@@ -47,55 +69,18 @@ struct Header {
     lineage: Lineage,
 }
 
-/// Why a version cannot be written or read.
-#[derive(Debug, thiserror::Error)]
-pub enum RegistryError {
-    /// A file.
-    #[error("{}: {source}", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// The system's reason.
-        source: std::io::Error,
-    },
-    /// A file that does not parse.
-    #[error("{}: {what}", path.display())]
-    Malformed {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        what: String,
-    },
-    /// A file was changed after the version was written.
-    #[error("{}: the files have the digest {found}, and version.toml says {expected}; the version is damaged and is not used", path.display())]
-    Damaged {
-        /// The folder.
-        path: PathBuf,
-        /// Digest of what lies there.
-        found: String,
-        /// Digest in the header.
-        expected: String,
-    },
-}
-
-/// Writes a version into a folder, which is made.
-///
-/// # Errors
-/// [`RegistryError`] naming the file.
-pub fn write_version(
-    dir: &Path,
-    task: &Task,
+/// The files of a version, in the order in which they are written: the header goes last, because a
+/// folder without it is no version.
+pub(super) fn contents(
     version: &Version,
     lineage: &Lineage,
-) -> Result<(), RegistryError> {
-    std::fs::create_dir_all(dir).map_err(|source| RegistryError::Io {
-        path: dir.to_owned(),
-        source,
-    })?;
+) -> Result<[(&'static str, String); 4], RegistryError> {
+    writable(version, lineage)?;
+    let failed = |what: String| RegistryError::Unwritable { what };
     let header = Header {
         format: version.format,
         digest: version.digest(),
-        task: task.name.clone(),
+        task: version.task.clone(),
         reading: version.reading.clone(),
         task_digest: version.task_digest.clone(),
         skeleton: version.skeleton.name.clone(),
@@ -108,29 +93,114 @@ pub fn write_version(
         calibration: version.calibration.clone(),
         lineage: lineage.clone(),
     };
-    let malformed = |name: &str, what: String| RegistryError::Malformed {
-        path: dir.join(name),
-        what,
-    };
     let mut demos = String::new();
     for demo in &version.demos {
-        demos +=
-            &serde_json::to_string(demo).map_err(|e| malformed("demos.jsonl", e.to_string()))?;
+        demos += &serde_json::to_string(demo).map_err(|e| failed(e.to_string()))?;
         demos.push('\n');
     }
-    let toml =
-        toml::to_string_pretty(&header).map_err(|e| malformed("version.toml", e.to_string()))?;
-    // The header goes last: a folder without it is no version.
-    for (name, text) in [
-        ("prefix.tera", &version.skeleton.prefix),
-        ("item.tera", &version.skeleton.item),
-        ("demos.jsonl", &demos),
-        ("version.toml", &toml),
-    ] {
+    let toml = toml::to_string_pretty(&header).map_err(|e| failed(e.to_string()))?;
+    Ok([
+        ("prefix.tera", version.skeleton.prefix.clone()),
+        ("item.tera", version.skeleton.item.clone()),
+        ("demos.jsonl", demos),
+        ("version.toml", toml),
+    ])
+}
+
+/// Writes a version into a folder, which is made.
+///
+/// # Errors
+/// [`RegistryError`] naming the file, or what of the version no file can hold.
+pub fn write_version(
+    dir: &Path,
+    version: &Version,
+    lineage: &Lineage,
+) -> Result<(), RegistryError> {
+    let files = contents(version, lineage)?;
+    std::fs::create_dir_all(dir).map_err(RegistryError::io(dir))?;
+    for (name, text) in files {
         let path = dir.join(name);
-        std::fs::write(&path, text).map_err(|source| RegistryError::Io { path, source })?;
+        std::fs::write(&path, text).map_err(RegistryError::io(&path))?;
     }
     Ok(())
+}
+
+/// What a folder could not give back: NUL characters, numbers that are none.
+fn writable(version: &Version, lineage: &Lineage) -> Result<(), RegistryError> {
+    let refused = |what: String| Err(RegistryError::Unwritable { what });
+    for c in version.calibration.criteria.values() {
+        let all = c.bias.iter().chain(c.locales.values().flatten());
+        if !all.chain([&c.temperature]).all(|x| x.is_finite()) {
+            return refused("its calibration holds a number that is not finite".into());
+        }
+    }
+    let json = |e: serde_json::Error| RegistryError::Unwritable {
+        what: e.to_string(),
+    };
+    let version = serde_json::to_value(version).map_err(json)?;
+    let lineage = serde_json::to_value(lineage).map_err(json)?;
+    match nul(&version, "").or_else(|| nul(&lineage, "lineage")) {
+        Some(place) => refused(format!("{} holds a NUL character", quoted(&place))),
+        None => Ok(()),
+    }
+}
+
+/// The place of the first NUL character.
+fn nul(value: &serde_json::Value, place: &str) -> Option<String> {
+    let inner = |name: &str| match place {
+        "" => name.to_owned(),
+        _ => format!("{place}.{name}"),
+    };
+    match value {
+        serde_json::Value::String(text) if text.contains('\0') => Some(place.to_owned()),
+        serde_json::Value::Array(list) => list
+            .iter()
+            .enumerate()
+            .find_map(|(n, v)| nul(v, &inner(&n.to_string()))),
+        serde_json::Value::Object(map) => map.iter().find_map(|(k, v)| {
+            let own = k.contains('\0').then(|| inner(k));
+            own.or_else(|| nul(v, &inner(k)))
+        }),
+        _ => None,
+    }
+}
+
+/// The text of a file of a version's folder.
+pub(super) fn text(path: &Path) -> Result<String, RegistryError> {
+    let bytes = std::fs::read(path).map_err(RegistryError::io(path))?;
+    // A byte order mark stays: it is a byte of the prompt.
+    String::from_utf8(bytes).map_err(|e| {
+        let at = e.utf8_error().valid_up_to();
+        RegistryError::malformed(path, format!("byte {at} is not UTF-8"))
+    })
+}
+
+/// The header's complaint with its place.
+fn toml_fault(path: &Path, text: &str, e: &toml::de::Error) -> RegistryError {
+    let place = e.span().map(|span| crate::text::position(text, span.start));
+    let place = place.map_or(String::new(), |(row, column)| {
+        format!("row {row}, column {column}: ")
+    });
+    RegistryError::malformed(path, format!("{place}{}", e.message()))
+}
+
+/// A TOML file of the registry, whose format is looked at before anything else in it.
+pub(super) fn toml_file<T: serde::de::DeserializeOwned>(
+    path: &Path,
+    text: &str,
+) -> Result<T, RegistryError> {
+    let any: toml::Table = toml::from_str(text).map_err(|e| toml_fault(path, text, &e))?;
+    match any.get("format").and_then(toml::Value::as_integer) {
+        Some(1) => toml::from_str(text).map_err(|e| toml_fault(path, text, &e)),
+        Some(other) => Err(RegistryError::malformed(
+            path,
+            format!("format {other} is not known to this program, which reads format 1"),
+        )),
+        None => Err(RegistryError::malformed(
+            path,
+            "there is no `format`, which every file of a version begins with",
+        )),
+    }
 }
 
 /// Reads a version and checks its digest.
@@ -138,35 +208,18 @@ pub fn write_version(
 /// # Errors
 /// [`RegistryError`]; a changed file is named and not used.
 pub fn read_version(dir: &Path) -> Result<(Version, Lineage), RegistryError> {
-    let read = |name: &str| {
-        let path = dir.join(name);
-        std::fs::read_to_string(&path).map_err(|source| RegistryError::Io { path, source })
-    };
-    let malformed = |name: &str, what: String| RegistryError::Malformed {
-        path: dir.join(name),
-        what,
-    };
-    let header: Header = toml::from_str(&read("version.toml")?)
-        .map_err(|e| malformed("version.toml", e.to_string()))?;
-    if header.format != 1 {
-        return Err(malformed(
-            "version.toml",
-            format!(
-                "format {} is not known to this program, which reads format 1",
-                header.format
-            ),
-        ));
-    }
+    let path = dir.join("version.toml");
+    let header: Header = toml_file(&path, &text(&path)?)?;
     let mut demos: Vec<Demo> = Vec::new();
-    for (n, line) in read("demos.jsonl")?
+    let path = dir.join("demos.jsonl");
+    for (n, line) in text(&path)?
         .split('\n')
         .enumerate()
         .filter(|(_, l)| !l.is_empty())
     {
-        demos.push(
-            serde_json::from_str(line)
-                .map_err(|e| malformed("demos.jsonl", format!("line {}: {e}", n + 1)))?,
-        );
+        let demo = serde_json::from_str(line)
+            .map_err(|e| RegistryError::malformed(&path, format!("line {}: {e}", n + 1)))?;
+        demos.push(demo);
     }
     let version = Version {
         format: header.format,
@@ -176,8 +229,8 @@ pub fn read_version(dir: &Path) -> Result<(Version, Lineage), RegistryError> {
         skeleton: Skeleton {
             name: header.skeleton,
             style: header.style,
-            prefix: read("prefix.tera")?,
-            item: read("item.tera")?,
+            prefix: text(&dir.join("prefix.tera"))?,
+            item: text(&dir.join("item.tera"))?,
         },
         sections: header.sections,
         rules: header.rules,
@@ -195,5 +248,7 @@ pub fn read_version(dir: &Path) -> Result<(Version, Lineage), RegistryError> {
             expected: header.digest,
         });
     }
+    writable(&version, &header.lineage)
+        .map_err(|e| RegistryError::malformed(&dir.join("version.toml"), e.to_string()))?;
     Ok((version, header.lineage))
 }

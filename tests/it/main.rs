@@ -21,3 +21,4 @@ mod strategies;
 mod tasks;
 mod tune;
 mod twelve;
+mod versions;

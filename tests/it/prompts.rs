@@ -52,7 +52,7 @@ fn item(task: &Task, text: &str) -> Item {
 #[test]
 fn every_seed_of_every_task_renders() {
     for name in TASKS {
-        for file in ["seed.toml", "seed-chat.toml"] {
+        for file in ["seed.toml", "seed-chat.toml", "seed-rubric.toml"] {
             let task = task(name, None);
             let version = seed(&task, file);
             let fence = Fence::draw(0, ["x"].into_iter());
@@ -160,10 +160,10 @@ fn a_version_survives_its_folder_and_damage_is_named() {
     let lineage = pluralis::registry::Lineage {
         parents: vec!["p".into()],
         run: "r".into(),
-        card: None,
         edit: Some(rule),
+        ..Default::default()
     };
-    pluralis::registry::write_version(dir.path(), &task, &version, &lineage).unwrap();
+    pluralis::registry::write_version(dir.path(), &version, &lineage).unwrap();
     assert_eq!(
         pluralis::registry::read_version(dir.path()).unwrap(),
         (version, lineage)
