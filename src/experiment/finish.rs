@@ -187,7 +187,13 @@ fn made(
                 })
             }
         };
-        Some((name.to_owned(), arm?, split.people.clone()))
+        let mut arm = arm?;
+        // A demo is never judged, so the budget did not miss it.
+        let shown = indices
+            .iter()
+            .filter(|&&i| of.version.shows(&plan.items[i].id));
+        arm.unpaid = arm.unpaid.saturating_sub(shown.count());
+        Some((name.to_owned(), arm, split.people.clone()))
     };
     let all = [
         ("tune", &plan.tune),

@@ -180,6 +180,7 @@ pub async fn replay(dir: &Path, options: &ReplayOptions) -> Result<Replay, Repla
         prices: spending::prices(&plan.config.budget),
         retries: RetryPolicy::default(),
         offline: true,
+        charge_cached: false,
         read_only: true,
     })
     .map_err(RunError::from)?;

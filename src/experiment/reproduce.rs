@@ -26,6 +26,9 @@ pub struct ReproduceOptions {
     pub cache: Option<PathBuf>,
     /// Make the calls whose answers are in no cache; else none is made.
     pub calls: bool,
+    /// Count answers of the cache as the calls that they were, as the first run did unless it found
+    /// them there. Decides where a run ends that its caps end.
+    pub charge: bool,
 }
 
 /// What came of it.
@@ -48,6 +51,12 @@ pub struct Reproduced {
 }
 
 impl Reproduced {
+    /// Whether the run came to a version, or through it.
+    pub fn gives(&self, digest: &str) -> bool {
+        let best = self.best.as_deref();
+        best == Some(digest) || self.ancestors.iter().any(|a| a == digest)
+    }
+
     /// Whether a measuring of the first time was found again: the same figures on every split.
     pub fn confirms(&self, first: &Measured) -> bool {
         self.evidence
@@ -96,6 +105,7 @@ pub async fn reproduce(
         prices: spending::prices(&plan.config.budget),
         retries: RetryPolicy::default(),
         offline: !options.calls,
+        charge_cached: options.charge,
         read_only: !options.calls,
     })?;
     let events = Mutex::new(0);

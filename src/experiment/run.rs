@@ -121,6 +121,7 @@ pub async fn tune(
         prices: spending::prices(&plan.config.budget),
         retries,
         offline: options.offline,
+        charge_cached: false,
         read_only: false,
     })?;
     let events = EventLog::open(&dir.join("events.jsonl"), Access::Append)?;

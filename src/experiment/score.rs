@@ -79,6 +79,7 @@ pub async fn score(
         prices: spending::prices(&plan.config.budget),
         retries,
         offline: options.offline,
+        charge_cached: false,
         read_only: options.offline,
     })?;
     let judge = Judge {

@@ -200,6 +200,17 @@ impl<'a> Round<'a> {
         };
         match cache.get(digest) {
             Ok(None) => Ok(None),
+            Ok(Some(response)) if self.ledger.charge_cached => {
+                let bound = Amount::of_call(self.endpoint.bound(request), &self.prices);
+                let actual = Amount::of_call(response.usage, &self.prices);
+                if let Err(none) = books.recall(bound, actual) {
+                    return Ok(Some(none));
+                }
+                self.measure(&mut books, request, &response);
+                let outcome = Outcome::Answer(response.clone());
+                self.log(&mut books, digest, Timestamp::now(), 0, outcome)?;
+                Ok(Some(Answer::Got(response)))
+            }
             Ok(Some(response)) => {
                 books.budget.count_cached();
                 self.measure(&mut books, request, &response);
@@ -462,7 +473,7 @@ impl<'a> Round<'a> {
     }
 }
 
-fn no_budget(books: &mut Books, why: Exhausted) -> Answer {
+pub(super) fn no_budget(books: &mut Books, why: Exhausted) -> Answer {
     let place = match books.budget.holds_back() {
         true => &mut books.held_up,
         false => &mut books.exhausted,

@@ -61,6 +61,9 @@ pub struct LedgerOptions {
     /// No call is ever made: a request that neither the log nor the cache answers halts the batch
     /// with the cause [`NOT_IN_CACHE`].
     pub offline: bool,
+    /// An answer of the cache is charged once, as the call that it was: so a run that ended by its
+    /// caps ends there again when it is repeated from the cache that it filled.
+    pub charge_cached: bool,
     /// No file is written or made. A ledger that makes calls must write.
     pub read_only: bool,
 }
@@ -103,6 +106,7 @@ pub struct Ledger {
     money_is_capped: bool,
     retries: RetryPolicy,
     offline: bool,
+    charge_cached: bool,
     read_only: bool,
     /// One batch at a time, so that the order of spending is the order of asking.
     turn: tokio::sync::Mutex<()>,
@@ -123,6 +127,21 @@ struct Books {
 }
 
 impl Books {
+    /// Charges an answer of the cache as the call that it was, where that call had fitted.
+    fn recall(&mut self, bound: Amount, actual: Amount) -> Result<(), Answer> {
+        if self.exhausted.is_some() || self.held_up.is_some() {
+            return Err(Answer::NoBudget);
+        }
+        match self.budget.reserve(bound) {
+            Ok(reserved) => {
+                self.budget.release(reserved);
+                self.budget.charge(actual);
+                Ok(())
+            }
+            Err(why) => Err(ask::no_budget(self, why)),
+        }
+    }
+
     fn note(&mut self, note: String) {
         if !self.notes.contains(&note) {
             self.notes.push(note);
@@ -175,6 +194,7 @@ impl Ledger {
             money_is_capped: options.caps.money.is_some(),
             retries: options.retries,
             offline: options.offline || options.read_only,
+            charge_cached: options.charge_cached,
             read_only: options.read_only,
             turn: tokio::sync::Mutex::default(),
             interrupted: watch::Sender::new(false),

@@ -277,7 +277,10 @@ fn a_run_is_reproduced_from_its_cache_or_it_is_said_what_is_missing() {
     };
     let before = crate::harness::files(&dir.join("task"));
     let said = ok(&reproduce(&[]));
-    assert!(said.contains("0 calls") && said.contains("again"), "{said}");
+    assert!(
+        said.contains("no call was made") && said.contains("again"),
+        "{said}"
+    );
     assert!(said.contains("the same figures"), "{said}");
     let without = reproduce(&["--no-cache"]);
     assert_eq!(without.status.code(), Some(3));
@@ -425,4 +428,32 @@ fn a_version_keeps_the_task_that_it_was_made_for() {
         "{}",
         text(&score.stderr)
     );
+}
+
+#[test]
+fn a_capped_run_of_any_search_is_verified_and_reproduced_from_its_cache() {
+    for strategy in [
+        "pluralis",
+        "gepa",
+        "capo",
+        "protegi",
+        "random",
+        "hill-climb",
+    ] {
+        let dir = experiment_folder();
+        let dir = dir.path();
+        let strategy = format!("search.strategy={strategy}");
+        let set = ["--set", &strategy, "--set", "budget.calls=700"];
+        let tune = ["tune", "exp.toml", "--out", "run", "--register"];
+        ok(&pluralis(dir, &[&tune[..], &set].concat()));
+        let best = best(dir);
+        ok(&prompt(
+            dir,
+            &["verify", "--config", "exp.toml", "--rescore"],
+        ));
+        let args = ["reproduce", &best, "--registry", "task", "--base", "."];
+        let said = ok(&pluralis(dir, &args));
+        assert!(said.contains("the same figures"), "{strategy}: {said}");
+        ok(&pluralis(dir, &["replay", "run"]));
+    }
 }
