@@ -253,7 +253,13 @@ fn steps(events: &[Value]) -> Vec<Step> {
                 if let Some(step) = out.last_mut() {
                     step.items = event["n"].as_u64();
                     step.gain = event["gain"].as_f64().map(|g| format!("{g:+.3}"));
-                    step.p = event["p"].as_f64().map(|p| format!("{p:.3}"));
+                    step.p = event["p"].as_f64().map(|p| {
+                        if p < 0.001 {
+                            "< 0.001".into()
+                        } else {
+                            format!("{p:.3}")
+                        }
+                    });
                     step.outcome = text(event, "outcome");
                 }
             }
