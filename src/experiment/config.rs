@@ -132,7 +132,7 @@ pub enum EndpointConfig {
         /// Tokens of the longest prompt.
         #[serde(default = "default_context")]
         context: u32,
-        /// Items scored in one batch.
+        /// Waiting requests that are answered in a row on one evaluation of their prefix.
         #[serde(default = "default_batch")]
         batch: usize,
     },
