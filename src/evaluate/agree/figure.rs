@@ -7,7 +7,7 @@ use super::spec::Plan;
 use crate::agreement::bootstrap::{
     Method, Plan as Resampling, Sample, Statistic, bootstrap, bootstrap_rows,
 };
-use crate::agreement::interval::{mean_interval, wilson};
+use crate::agreement::interval::{clopper_pearson, mean_interval, wilson};
 use crate::agreement::{Interval, Stat, Undefined, mean};
 
 /// How an interval was made.
@@ -16,6 +16,8 @@ use crate::agreement::{Interval, Stat, Undefined, mean};
 pub enum By {
     /// Wilson's, or its generalisation for means of values between 0 and 1.
     Wilson,
+    /// Clopper and Pearson's, of a share of few items: Wilson's covers too little at some shares.
+    ClopperPearson,
     /// Quantiles of resamples.
     Percentile,
     /// Bias-corrected and accelerated quantiles of resamples.
@@ -61,13 +63,14 @@ impl Figure {
     }
 
     /// A mean of values between 0 and 1.
-    pub(super) fn share(value: f64, n: usize, interval: Result<Interval, Undefined>) -> Figure {
-        let span = |i: Interval| Span {
-            low: i.low,
-            high: i.high,
-            by: By::Wilson,
-        };
-        Figure::new(n, value, interval.map(span))
+    /// A mean of values between 0 and 1.
+    pub(super) fn mean_of(value: f64, values: &[f64], level: f64) -> Figure {
+        Figure::new(values.len(), value, mean_span(values, level))
+    }
+
+    /// A share of `n` items.
+    pub(super) fn share(value: f64, n: usize, level: f64) -> Figure {
+        Figure::new(n, value, share_span(value * n as f64, n, level))
     }
 
     fn new(n: usize, value: f64, interval: Result<Span, Undefined>) -> Figure {
@@ -81,6 +84,39 @@ impl Figure {
             interval: interval.ok(),
         }
     }
+}
+
+/// With fewer items the interval of a share is the exact one.
+const FEW: usize = 30;
+/// With fewer items macro-F1 has no interval: resampling cannot know how sure the F1 of a label
+/// is that few items have.
+const MACRO_F1: usize = 50;
+
+/// The interval of a share: exact for few items, else Wilson's.
+fn share_span(hits: f64, n: usize, level: f64) -> Result<Span, Undefined> {
+    let (interval, by) = if n < FEW {
+        (clopper_pearson(hits, n, level)?, By::ClopperPearson)
+    } else {
+        (wilson(hits, n, level)?, By::Wilson)
+    };
+    Ok(Span {
+        low: interval.low,
+        high: interval.high,
+        by,
+    })
+}
+
+/// The interval of a mean of values between 0 and 1.
+fn mean_span(values: &[f64], level: f64) -> Result<Span, Undefined> {
+    if values.iter().all(|&v| v == 0.0 || v == 1.0) {
+        return share_span(values.iter().sum(), values.len(), level);
+    }
+    let i = mean_interval(values, level)?;
+    Ok(Span {
+        low: i.low,
+        high: i.high,
+        by: By::Wilson,
+    })
 }
 
 /// The reason without the word "undefined".
@@ -235,12 +271,12 @@ impl Measured<'_> {
             // Differences are moved to 0..=1 and back; resampling few of them would miss rare ones.
             let signed = matches!(self.kind, Kind::Difference(_));
             let moved = |v: &f64| if signed { (v + 1.0) / 2.0 } else { *v };
-            let i = mean_interval(&values.iter().map(moved).collect::<Vec<_>>(), plan.level)?;
+            let i = mean_span(&values.iter().map(moved).collect::<Vec<_>>(), plan.level)?;
             let back = |end: f64| if signed { 2.0 * end - 1.0 } else { end };
             return Ok(Span {
                 low: back(i.low),
                 high: back(i.high),
-                by: By::Wilson,
+                ..i
             });
         }
         let (stratum, cluster) = layout.pick(rows);
@@ -267,6 +303,13 @@ impl Measured<'_> {
         let Kind::Rows { of, least, .. } = &self.kind else {
             return Err(Undefined::Empty(NO_ITEMS));
         };
+        if self.name == "macro_f1" && rows.len() < MACRO_F1 {
+            return Err(Undefined::TooFew {
+                what: "items for an interval of macro-F1",
+                have: rows.len(),
+                need: MACRO_F1,
+            });
+        }
         let (stratum, cluster) = layout.pick(rows);
         let pick = |drawn: &[usize]| drawn.iter().map(|&at| rows[at]).collect::<Vec<_>>();
         let plan_of = resampling(plan, method(rows.len()));

@@ -9,7 +9,6 @@ use super::figure::{Figure, Layout};
 use super::people::{View, kappas};
 use super::spec::Plan;
 use crate::agreement::classification::percent_agreement;
-use crate::agreement::interval::wilson;
 use crate::agreement::table::Confusion;
 
 /// More raters and judges than this are not compared pair by pair.
@@ -119,11 +118,7 @@ fn pair(view: &View, a: &Member, b: &Member, rows: &[usize], layout: &Layout, pl
         a: a.0.clone(),
         b: b.0.clone(),
         agreement: match agreement {
-            Ok((share, n)) => Figure::share(
-                share,
-                n as usize,
-                wilson(share * n as f64, n as usize, plan.level),
-            ),
+            Ok((share, n)) => Figure::share(share, n as usize, plan.level),
             Err(why) => Figure::undefined(0, &why),
         },
         kappas: measured

@@ -13,7 +13,6 @@ use super::read::Labelled;
 use super::spec::{Plan, Scale};
 use super::verdicts::{self, AltTestResult, alt_test, majorities};
 use crate::agreement::ceiling::{Rating, leave_one_out};
-use crate::agreement::interval::mean_interval;
 use crate::agreement::{Undefined, mean};
 
 /// Everything that `pluralis agree` says. Its JSON form is described in `docs/agree.md`.
@@ -265,7 +264,7 @@ impl Maker<'_> {
             rater: data.raters[rater].clone(),
             votes: votes[rater],
             held_out: match mean(d) {
-                Ok(value) => Figure::share(value, d.len(), mean_interval(d, self.plan.level)),
+                Ok(value) => Figure::mean_of(value, d, self.plan.level),
                 Err(_) => Figure::undefined(0, &Undefined::NoPairs),
             },
         };
@@ -349,7 +348,7 @@ fn notes(view: &View, locales: &[Vec<usize>]) -> Vec<String> {
     }
     let few = !data.judges.is_empty() && locales.iter().any(|l| l.len() < 50);
     if few {
-        notes.push("over fewer than 50 items the interval of macro-F1 can cover too little".into());
+        notes.push("over fewer than 50 items macro-F1 has no interval".into());
     }
     notes.extend(left_out(view));
     notes

@@ -57,7 +57,7 @@ fn simulated_bootstrap_intervals_cover() {
 #[test]
 fn simulated_intervals_of_agreement_cover() {
     // 100 samples: a true coverage of .95 falls below .89 less than once in two hundred times.
-    for case in figures(100, &[60], &WORLDS[..1]) {
+    for case in figures(100, &[120], &WORLDS[..1]) {
         println!(
             "{}, {} items, {}: {:.3}",
             case.world, case.n, case.figure, case.covered
