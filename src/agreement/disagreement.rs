@@ -136,23 +136,44 @@ pub fn target_distribution(votes: &[u32]) -> Option<Vec<f64>> {
     (total > 0.0).then(|| votes.iter().map(|&v| f64::from(v) / total).collect())
 }
 
+/// What a probability of each label has to be for the label with the highest to disagree least under
+/// a measure: the majority's label under `majority`, in equal parts on a tie; the shares of the
+/// votes under the others. A distribution that is fitted to the shares calls an item harmless where
+/// two of three people mind it and the model is half sure, so shares are no target for majorities.
+/// `None` without votes, or when the two inputs differ in length.
+pub fn target_of(measure: Measure, abstain: &[bool], votes: &[u32]) -> Option<Vec<f64>> {
+    let shares = target_distribution(votes)?;
+    if measure != Measure::Majority {
+        return Some(shares);
+    }
+    let winners = winners(votes, abstain)?;
+    let part = 1.0 / winners.len() as f64;
+    Some(
+        (0..votes.len())
+            .map(|l| if winners.contains(&l) { part } else { 0.0 })
+            .collect(),
+    )
+}
+
 /// The one label that most people chose among the votes that do not abstain; where all votes
 /// abstain, the abstention with most votes. `None` on a tie, without votes, or when the two
 /// inputs differ in length.
 pub fn majority(votes: &[u32], abstain: &[bool]) -> Option<usize> {
+    match winners(votes, abstain)?.as_slice() {
+        [one] => Some(*one),
+        _ => None,
+    }
+}
+
+/// The labels that most people chose, among those that do not abstain where anybody decided.
+fn winners(votes: &[u32], abstain: &[bool]) -> Option<Vec<usize>> {
     if votes.len() != abstain.len() {
         return None;
     }
     let decided = counted(votes, abstain).any(|(_, n)| n > 0.0);
     let eligible = || (0..votes.len()).filter(|&l| abstain[l] != decided);
     let most = eligible().map(|l| votes[l]).max().filter(|&n| n > 0)?;
-    let mut winners = eligible().filter(|&l| votes[l] == most);
-    let winner = winners.next();
-    if winners.next().is_some() {
-        None
-    } else {
-        winner
-    }
+    Some(eligible().filter(|&l| votes[l] == most).collect())
 }
 
 #[cfg(test)]
@@ -227,6 +248,21 @@ mod tests {
         assert_eq!(majority(&[], &[]), None);
         assert_eq!(target_distribution(&[1, 3]), Some(vec![0.25, 0.75]));
         assert_eq!(target_distribution(&[0, 0]), None);
+    }
+
+    #[test]
+    fn what_is_fitted_is_what_is_measured() {
+        let of = |measure, votes: &[u32]| target_of(measure, &[false, false, true], votes);
+        // Two of three mind: the label is settled, the shares are not; an abstention is no label.
+        assert_eq!(of(Measure::Majority, &[1, 2, 0]), Some(vec![0.0, 1.0, 0.0]));
+        assert_eq!(of(Measure::Majority, &[1, 1, 1]), Some(vec![0.5, 0.5, 0.0]));
+        assert_eq!(of(Measure::Majority, &[0, 0, 3]), Some(vec![0.0, 0.0, 1.0]));
+        assert_eq!(
+            of(Measure::MeanVotes, &[1, 1, 2]),
+            Some(vec![0.25, 0.25, 0.5])
+        );
+        assert_eq!(of(Measure::Majority, &[0, 0, 0]), None);
+        assert_eq!(target_of(Measure::Majority, &[false], &[1, 2]), None);
     }
 
     #[test]

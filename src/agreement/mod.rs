@@ -20,7 +20,9 @@ pub mod table;
 mod draws;
 mod tail;
 
-pub use disagreement::{Measure, ScaleView, disagreement, majority, target_distribution};
+pub use disagreement::{
+    Measure, ScaleView, disagreement, majority, target_distribution, target_of,
+};
 pub use interval::Interval;
 
 /// A figure, or the reason why there is none. A `Stat` is never NaN or infinite.

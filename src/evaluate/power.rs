@@ -127,26 +127,25 @@ pub fn items_needed(question: &Question) -> Result<Answer, Undefined> {
     }
 }
 
-/// Tests that must all pass, error rate and power of each. All looks together use at most alpha
-/// (the k-th `alpha · 6 / (π² k²)`). Each locale is tested at all of it: what is claimed of every
-/// locale is wrong only if some locale passes that should not (intersection-union test, Berger
-/// 1982), and the stop rule does the same.
-fn split(question: &Question, alpha: f64) -> (usize, f64, f64) {
+/// Tests that must all pass, and the power of each. Each locale is tested at all of alpha: what is
+/// claimed of every locale is wrong only if some locale passes that should not (intersection-union
+/// test, Berger 1982), and the stop rule does the same.
+fn split(question: &Question) -> (usize, f64) {
     match question.scope {
-        Scope::Mean => (1, alpha, question.power),
+        Scope::Mean => (1, question.power),
         Scope::WorstLocale => {
             let tests = question.locales;
-            let each = question.power.powf(1.0 / tests as f64);
-            (tests, alpha, each)
+            (tests, question.power.powf(1.0 / tests as f64))
         }
     }
 }
 
 fn certify(question: &Question, threshold: f64, expected: f64) -> Result<Answer, Undefined> {
-    let alpha = question
+    // All looks together use at most alpha, the k-th of them `alpha · 6 / (π² k²)`.
+    let alpha_each = question
         .looks
         .map_or(question.alpha, |look| spend(question.alpha, look));
-    let (tests, alpha_each, power_each) = split(question, alpha);
+    let (tests, power_each) = split(question);
     let shared = question.locales / tests;
     let needed = items_to_certify(threshold, expected, alpha_each, power_each)?;
     let least = zero_error_items(threshold, alpha_each)?;
@@ -198,7 +197,7 @@ fn detect(
         after.min(1.0 - before),
     )?;
     let better = worse + gain;
-    let (tests, alpha_each, power_each) = split(question, question.alpha);
+    let (alpha_each, (tests, power_each)) = (question.alpha, split(question));
     let shared = question.locales / tests;
     let needed = items_to_detect(better, worse, alpha_each, power_each)?;
     let per_locale = needed.div_ceil(shared);

@@ -8,7 +8,7 @@ use super::run::RunError;
 use super::spending;
 use crate::data::Item;
 use crate::endpoint::Usage;
-use crate::judge::{Judge, JudgeError};
+use crate::judge::JudgeError;
 use crate::ledger::{Amount, Caps, Ledger, LedgerOptions, Money, Prices, Spent};
 use crate::optimize::TuneError;
 
@@ -60,15 +60,7 @@ pub fn dry_run(plan: &Plan, cache: Option<PathBuf>) -> Result<DryRun, RunError> 
         read_only: true,
         ..LedgerOptions::default()
     })?;
-    let judge = Judge {
-        task: &plan.task,
-        endpoint: endpoint.as_ref(),
-        ledger: &ledger,
-        fence: &plan.fence,
-        seed: Some(plan.config.seed),
-        hold_back: 0,
-        reserve: None,
-    };
+    let judge = plan.judge(endpoint.as_ref(), &ledger);
     let requests = |split: &[usize]| {
         let items: Vec<&Item> = split.iter().map(|&i| &plan.items[i]).collect();
         judge

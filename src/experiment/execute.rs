@@ -42,15 +42,7 @@ pub(super) async fn execute(
         journal(event)
     };
     let test: Vec<&Item> = plan.test.iter().map(|&i| &plan.items[i]).collect();
-    let plain = Judge {
-        task: &plan.task,
-        endpoint,
-        ledger,
-        fence: &plan.fence,
-        seed: Some(plan.config.seed),
-        hold_back: 0,
-        reserve: None,
-    };
+    let plain = plan.judge(endpoint, ledger);
     let held = HoldBack::new(&plain, &seed, &test).map_err(JudgeError::from)?;
     let reserve = |version: &Version| held.amount(version);
     let judge = Judge {

@@ -4,6 +4,9 @@ use std::path::Path;
 
 use super::config::{Config, ConfigError};
 use crate::data::{self, DataError, Item, Split, SplitPlan};
+use crate::endpoint::Endpoint;
+use crate::judge::Judge;
+use crate::ledger::Ledger;
 use crate::optimize::Threshold;
 use crate::prompt::{Fence, RenderError, Renderer, SeedError, Version, load_seed};
 use crate::task::{Task, TaskError, parse_task};
@@ -50,6 +53,19 @@ pub enum PlanError {
 }
 
 impl Plan {
+    /// The judge of this plan on an endpoint, with nothing held back.
+    pub(super) fn judge<'a>(&'a self, endpoint: &'a dyn Endpoint, ledger: &'a Ledger) -> Judge<'a> {
+        Judge {
+            task: &self.task,
+            endpoint,
+            ledger,
+            fence: &self.fence,
+            seed: Some(self.config.seed),
+            hold_back: 0,
+            reserve: None,
+        }
+    }
+
     /// Reads and checks everything that a config file names.
     ///
     /// # Errors

@@ -82,15 +82,7 @@ pub async fn score(
         charge_cached: false,
         read_only: options.offline,
     })?;
-    let judge = Judge {
-        task: &plan.task,
-        endpoint: endpoint.as_ref(),
-        ledger: &ledger,
-        fence: &plan.fence,
-        seed: Some(plan.config.seed),
-        hold_back: 0,
-        reserve: None,
-    };
+    let judge = plan.judge(endpoint.as_ref(), &ledger);
     if options.offline {
         complete(plan, version, &judge, &options.splits)?;
     }

@@ -1,4 +1,5 @@
-//! Fits a calibration on the log loss of the label distribution against the votes, with shrinkage.
+//! Fits a calibration on the log loss of the label distribution against what people said, with
+//! shrinkage.
 //!
 //! A threshold chosen by the fewest errors follows the noise of a small tuning split; the loss is
 //! smooth, and the priors (temperature 1, bias 0, each locale like all) hold where data is thin.
@@ -13,7 +14,7 @@ use crate::prompt::CriterionCalibration;
 pub struct Example<'a> {
     /// Natural-log label probabilities.
     pub scores: &'a [f64],
-    /// Share of votes by label.
+    /// What the probabilities should be, by label: shares that sum to 1.
     pub target: &'a [f64],
     /// Whose people voted.
     pub locale: &'a Locale,

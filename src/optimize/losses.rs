@@ -21,6 +21,7 @@ struct Row {
 
 /// The answered items of one criterion that have probabilities and votes.
 fn rows(bench: &Bench<'_>, candidate: &Candidate, items: &[usize], criterion: usize) -> Vec<Row> {
+    let abstain = bench.judge.task.criteria[criterion].abstains();
     items
         .iter()
         .filter_map(|&item| {
@@ -28,8 +29,8 @@ fn rows(bench: &Bench<'_>, candidate: &Candidate, items: &[usize], criterion: us
             else {
                 return None;
             };
-            let target =
-                agreement::target_distribution(&bench.items[item].votes[criterion].counts)?;
+            let counts = &bench.items[item].votes[criterion].counts;
+            let target = agreement::target_of(bench.search.measure, &abstain, counts)?;
             Some(Row {
                 item,
                 scores: scores.clone(),

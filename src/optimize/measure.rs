@@ -17,8 +17,8 @@ const FLOOR: f64 = 0.01;
 pub struct Scored {
     /// Disagreement from 0 to 1, mean over the criteria that have votes; 1 for a failed verdict.
     pub distance: f64,
-    /// Log loss of the label distribution against the vote shares, mean over criteria, in nats;
-    /// at most `-ln(0.01)`. A label without probabilities counts as a sure one.
+    /// Log loss of the label distribution against what the measure asks for
+    /// ([`agreement::target_of`]), mean over criteria, in nats; at most `-ln(0.01)`. A label without probabilities counts as a sure one.
     pub loss: f64,
 }
 
@@ -37,11 +37,11 @@ pub fn score(
     let mut n = 0.0;
     for (c, criterion) in task.criteria.iter().enumerate() {
         let counts = &item.votes[c].counts;
-        let Some(target) = agreement::target_distribution(counts) else {
+        let (values, abstain) = (criterion.values(), criterion.abstains());
+        let Some(target) = agreement::target_of(measure, &abstain, counts) else {
             continue;
         };
         let decision = verdict.readings[c].decide(task, version, c, &item.locale)?;
-        let (values, abstain) = (criterion.values(), criterion.abstains());
         let Ok(distance) = agreement::disagreement(
             measure,
             ScaleView {

@@ -191,16 +191,10 @@ impl Pool {
     /// Takes what a race taught: admits the winner, counts the loser.
     pub(super) fn learn(&mut self, bench: &Bench<'_>, raced: Raced) -> Result<(), Halt> {
         self.arms.learn(raced.kind, raced.passed.is_some());
-        match raced.passed {
-            Some(child) => {
-                self.fruitless = 0;
-                self.admit(bench, child)
-            }
-            None => {
-                self.fruitless += 1;
-                Ok(())
-            }
-        }
+        self.count(raced.passed.is_some());
+        raced
+            .passed
+            .map_or(Ok(()), |child| self.admit(bench, child))
     }
 
     /// Counts a proposal that was refused.
@@ -211,7 +205,7 @@ impl Pool {
         why: String,
     ) -> Result<(), Halt> {
         self.arms.learn(kind, false);
-        self.fruitless += 1;
+        self.count(false);
         bench.emit(&Event::Refused {
             step: self.step,
             kind: kind_name(kind),

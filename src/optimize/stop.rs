@@ -303,7 +303,7 @@ fn judge_look(bench: &Bench<'_>, candidate: &Candidate, look: usize) -> Look {
         upper,
         bar,
         alpha,
-        insufficient: insufficient(bench, &rows, bounds.each),
+        insufficient: insufficient(bench, &rows, alpha),
         passed: !rows.is_empty() && upper < bar,
     }
 }
@@ -311,8 +311,6 @@ fn judge_look(bench: &Bench<'_>, candidate: &Candidate, look: usize) -> Look {
 /// The upper bound of what a scope asks for.
 struct Bounds {
     upper: f64,
-    /// Error rate of each single bound.
-    each: f64,
     /// With [`Scope::WorstLocale`]: the locale whose bound is the highest.
     worst: Option<String>,
 }
@@ -352,7 +350,6 @@ fn bounds(rows: &[Row<'_>], scope: Scope, alpha: f64) -> Bounds {
             );
             Bounds {
                 upper: upper.unwrap_or(1.0),
-                each: alpha,
                 worst: None,
             }
         }
@@ -360,13 +357,12 @@ fn bounds(rows: &[Row<'_>], scope: Scope, alpha: f64) -> Bounds {
             // Every locale at the whole error rate: the claim is made only if all of them pass, and
             // it is wrong only if one that does not meet the bar passes (intersection-union test,
             // Berger 1982).
-            let each = alpha;
             let mut worst = (None, 0.0);
             for (locale, own) in &locales {
                 let values: Vec<f64> = own.iter().map(|r| r.bounded()).collect();
                 let groups = numbers(own.iter().map(|r| r.group));
                 let upper =
-                    interval::upper_bound_grouped(&values, &vec![0; values.len()], &groups, each)
+                    interval::upper_bound_grouped(&values, &vec![0; values.len()], &groups, alpha)
                         .unwrap_or(1.0);
                 if worst.0.is_none() || upper > worst.1 {
                     worst = (Some((*locale).to_owned()), upper);
@@ -374,7 +370,6 @@ fn bounds(rows: &[Row<'_>], scope: Scope, alpha: f64) -> Bounds {
             }
             Bounds {
                 upper: if locales.is_empty() { 1.0 } else { worst.1 },
-                each,
                 worst: worst.0,
             }
         }
@@ -394,11 +389,11 @@ fn numbers<'a>(names: impl Iterator<Item = &'a str>) -> Vec<usize> {
 
 /// What could not pass even if the judge made no mistake. Against people there is no such bar: how
 /// far they disagree is not known beforehand.
-fn insufficient(bench: &Bench<'_>, rows: &[Row<'_>], each: f64) -> Vec<Insufficient> {
+fn insufficient(bench: &Bench<'_>, rows: &[Row<'_>], alpha: f64) -> Vec<Insufficient> {
     let Threshold::Value(bar) = bench.stop.threshold else {
         return Vec::new();
     };
-    let needed = power::zero_error_items(bar, each).ok();
+    let needed = power::zero_error_items(bar, alpha).ok();
     let short = |n: usize| needed.is_none_or(|needed| n < needed);
     let of = |locale: Option<&str>, n: usize| Insufficient {
         locale: locale.map(str::to_owned),

@@ -8,7 +8,8 @@ use rand::seq::SliceRandom;
 
 use super::Strategy;
 use super::shared::{
-    affords, agreement, ask, average, instruct, instruction, keep, pick, random_demos,
+    affords, agreement, ask, average, instruct, instruction, keep, keep_new, on_tune, pick,
+    random_demos,
 };
 use crate::agreement::paired;
 use crate::optimize::bench::{Bench, TuneError};
@@ -85,22 +86,9 @@ impl Capo {
             }
             all.extend(self.child(bench, &text, demos));
         }
-        let best = pool.best().validation_loss;
         self.population = self.race(bench, pool, all).await?;
-        for candidate in self.population.clone() {
-            let scored = candidate.scored(bench, bench.tune);
-            let known = pool
-                .candidates
-                .iter()
-                .any(|c| c.version == candidate.version);
-            if !known && !scored.is_empty() {
-                let mean =
-                    scored.values().map(|s| 1.0 - s.distance).sum::<f64>() / scored.len() as f64;
-                let score = mean - self.price(&candidate);
-                keep(bench, pool, candidate, score, scored.len())?;
-            }
-        }
-        pool.count(pool.best().validation_loss < best);
+        let better = keep_new(bench, pool, &self.population, |c| self.price(c))?;
+        pool.count(better);
         Ok(())
     }
 
@@ -206,13 +194,9 @@ impl Capo {
     }
 
     fn best_of(&self, bench: &Bench<'_>, mut all: Vec<Candidate>) -> Vec<Candidate> {
-        let score = |c: &Candidate| {
-            let scored = c.scored(bench, bench.tune);
-            if scored.is_empty() {
-                return -1.0;
-            }
-            scored.values().map(|s| 1.0 - s.distance).sum::<f64>() / scored.len() as f64
-                - self.price(c)
+        let score = |c: &Candidate| match on_tune(bench, c) {
+            (_, 0) => -1.0,
+            (agreement, _) => agreement - self.price(c),
         };
         all.sort_by(|a, b| score(b).total_cmp(&score(a)));
         all.truncate(POPULATION);

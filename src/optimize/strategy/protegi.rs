@@ -6,7 +6,9 @@ use futures_util::future::BoxFuture;
 use rand::seq::SliceRandom;
 
 use super::Strategy;
-use super::shared::{affords, agreement, ask, average, example, instruct, instruction, keep};
+use super::shared::{
+    affords, agreement, ask, average, example, instruct, instruction, keep, keep_new,
+};
 use crate::optimize::bench::{Bench, TuneError};
 use crate::optimize::candidate::Candidate;
 use crate::optimize::pool::Pool;
@@ -56,21 +58,9 @@ impl Protegi {
             }
             all.extend(expand(bench, pool, parent, at as u64).await?);
         }
-        let before = pool.best().validation_loss;
         self.beam = select(bench, pool, all).await?;
-        for candidate in &self.beam {
-            let scored = candidate.scored(bench, bench.tune);
-            let known = pool
-                .candidates
-                .iter()
-                .any(|c| c.version == candidate.version);
-            if !known && !scored.is_empty() {
-                let score =
-                    1.0 - scored.values().map(|s| s.distance).sum::<f64>() / scored.len() as f64;
-                keep(bench, pool, candidate.clone(), score, scored.len())?;
-            }
-        }
-        pool.count(pool.best().validation_loss < before);
+        let better = keep_new(bench, pool, &self.beam, |_| 0.0)?;
+        pool.count(better);
         Ok(())
     }
 }

@@ -45,6 +45,42 @@ pub(super) fn average(scores: &BTreeMap<usize, f64>) -> f64 {
     mean(scores.values().copied())
 }
 
+/// Mean agreement on what a candidate was judged on of `tune`, and the number of items; 0 of 0
+/// where nothing was judged.
+pub(super) fn on_tune(bench: &Bench<'_>, candidate: &Candidate) -> (f64, usize) {
+    let scored = candidate.scored(bench, bench.tune);
+    if scored.is_empty() {
+        return (0.0, 0);
+    }
+    (
+        mean(scored.values().map(|s| 1.0 - s.distance)),
+        scored.len(),
+    )
+}
+
+/// Takes those candidates in that are new to the pool and were judged on `tune`, at their agreement
+/// there less a price. Says whether one of them is the best so far.
+pub(super) fn keep_new(
+    bench: &Bench<'_>,
+    pool: &mut Pool,
+    candidates: &[Candidate],
+    price: impl Fn(&Candidate) -> f64,
+) -> Result<bool, TuneError> {
+    let before = pool.best().validation_loss;
+    for candidate in candidates {
+        let known = pool
+            .candidates
+            .iter()
+            .any(|c| c.version == candidate.version);
+        let (agreement, n) = on_tune(bench, candidate);
+        if !known && n > 0 {
+            let score = agreement - price(candidate);
+            keep(bench, pool, candidate.clone(), score, n)?;
+        }
+    }
+    Ok(pool.best().validation_loss < before)
+}
+
 /// Takes a candidate into the pool with the score that its strategy chooses by.
 pub(super) fn keep(
     bench: &Bench<'_>,
