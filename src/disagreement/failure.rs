@@ -180,6 +180,7 @@ mod tests {
             question: String::new(),
             scale,
             labels: labels.iter().map(label).collect(),
+            word_sets: Vec::new(),
         }
     }
 

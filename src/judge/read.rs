@@ -194,6 +194,7 @@ mod tests {
             question: "?".into(),
             scale: Scale::Nominal,
             labels: words.iter().map(label).collect(),
+            word_sets: Vec::new(),
         }
     }
 

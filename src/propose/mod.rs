@@ -93,8 +93,8 @@ impl Kind {
         match self {
             Kind::CoverDemos => (4, 1),
             Kind::Reflect | Kind::GrowDemos => (3, 1),
-            Kind::CardDemo | Kind::Definitions => (2, 1),
-            Kind::LocaleDemos | Kind::LocaleNote | Kind::Words | Kind::Merge => (1, 2),
+            Kind::CardDemo | Kind::Definitions | Kind::Words => (2, 1),
+            Kind::LocaleDemos | Kind::LocaleNote | Kind::Merge => (1, 2),
             Kind::DropDemo | Kind::ReorderDemos | Kind::DropRule => (1, 3),
         }
     }

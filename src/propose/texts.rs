@@ -1,7 +1,5 @@
 //! Edits of texts that need no writer: locale notes from vote counts, label words, fewer rules.
 
-use std::collections::BTreeMap;
-
 use rand::{Rng, RngExt};
 
 use super::Material;
@@ -67,23 +65,16 @@ pub(super) fn definitions(m: &Material<'_>) -> Option<Edit> {
     })
 }
 
-/// Word sets other than the current one: the task's own, the label names, and yes/no for
-/// binary criteria.
+/// Words other than the version's: the task's own, its word sets for one criterion or another, the
+/// label names, and yes/no for binary criteria.
 pub(super) fn alternatives(task: &Task, version: &Version) -> Vec<Words> {
     let set = |word: &dyn Fn(&Criterion, usize) -> String| -> Words {
-        task.criteria
-            .iter()
-            .map(|c| {
-                (
-                    c.name.clone(),
-                    c.labels
-                        .iter()
-                        .enumerate()
-                        .map(|(i, l)| (l.name.clone(), word(c, i)))
-                        .collect::<BTreeMap<_, _>>(),
-                )
-            })
-            .collect()
+        let words = |c: &Criterion| {
+            let each = c.labels.iter().enumerate();
+            each.map(|(i, l)| (l.name.clone(), word(c, i))).collect()
+        };
+        let all = task.criteria.iter();
+        all.map(|c| (c.name.clone(), words(c))).collect()
     };
     let mut out = vec![
         set(&|c, i| c.labels[i].word.clone()),
@@ -100,8 +91,18 @@ pub(super) fn alternatives(task: &Task, version: &Version) -> Vec<Words> {
             }
         }));
     }
-    let now = set(&|c, i| version.word(c, i).to_owned());
-    let mut seen = vec![now];
+    for changed in &task.criteria {
+        for words in &changed.word_sets {
+            out.push(set(&|c, i| {
+                if c.name == changed.name {
+                    words[i].clone()
+                } else {
+                    version.word(c, i).to_owned()
+                }
+            }));
+        }
+    }
+    let mut seen = vec![set(&|c, i| version.word(c, i).to_owned())];
     out.retain(|words| {
         let fresh = !seen.contains(words);
         seen.push(words.clone());
@@ -127,4 +128,54 @@ pub(super) fn drop_rule(m: &Material<'_>, rng: &mut impl Rng) -> Option<Edit> {
     (n > 0).then(|| Edit::DropRule {
         index: rng.random_range(0..n),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::task::parse_task;
+
+    #[test]
+    fn words_of_one_criterion_change_while_the_others_stay() {
+        let task = parse_task(
+            r#"
+            format = 1
+            name = "t"
+            title = "T"
+            [[fields]]
+            name = "text"
+            identifies = true
+            [[criteria]]
+            name = "A"
+            question = "?"
+            scale = "nominal"
+            labels = [{ name = "x" }, { name = "y" }]
+            word_sets = [["good", "bad"]]
+            [[criteria]]
+            name = "B"
+            question = "?"
+            scale = "nominal"
+            labels = [{ name = "z" }, { name = "w" }]
+            "#,
+            None,
+        )
+        .unwrap();
+        let skeleton = serde_json::json!(
+            {"name": "completion", "style": "completion", "prefix": "", "item": ""}
+        );
+        let mut version: Version = serde_json::from_value(serde_json::json!({
+            "format": 1, "task": "t", "task_digest": "", "skeleton": skeleton,
+            "sections": {}, "answer": "logprobs",
+        }))
+        .unwrap();
+        let found = alternatives(&task, &version);
+        // The words of the task are the names, so only the set is another.
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0]["A"]["y"], "bad");
+        assert_eq!(found[0]["B"]["w"], "w");
+        version.words = found[0].clone();
+        let back = alternatives(&task, &version);
+        assert_eq!(back.len(), 1);
+        assert_eq!(back[0]["A"]["y"], "y");
+    }
 }

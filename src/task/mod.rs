@@ -61,6 +61,10 @@ pub struct Criterion {
     pub scale: Scale,
     /// The labels, in the order of the file (for ordinal scales: ascending by value, abstentions last).
     pub labels: Vec<Label>,
+    /// Other words that a search may try, each set one word for every label in their order
+    /// (`positive`, `negative`, `unclear`): a small model often knows one pair of words much better
+    /// than another. They decide nothing of a version, so its digest leaves them out.
+    pub word_sets: Vec<Vec<String>>,
 }
 
 /// How labels relate to each other.

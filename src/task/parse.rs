@@ -64,6 +64,8 @@ struct RawCriterion {
     question: String,
     scale: Scale,
     labels: Vec<RawLabel>,
+    #[serde(default)]
+    word_sets: Vec<Vec<String>>,
 }
 
 #[derive(Clone, Deserialize)]
@@ -114,6 +116,8 @@ struct RawReadingCriterion {
     question: Option<String>,
     scale: Scale,
     labels: Vec<RawReadingLabel>,
+    #[serde(default)]
+    word_sets: Vec<Vec<String>>,
 }
 
 #[derive(Deserialize)]
@@ -292,12 +296,37 @@ fn check_criterion(raw: &RawCriterion) -> Result<Criterion, String> {
         })
         .collect();
     check_labels(&raw.name, raw.scale, &labels)?;
+    check_word_sets(&raw.name, &labels, &raw.word_sets)?;
     Ok(Criterion {
         name: raw.name.clone(),
         question: raw.question.clone(),
         scale: raw.scale,
         labels,
+        word_sets: raw.word_sets.clone(),
     })
+}
+
+/// A set has a word for every label, and no word twice: an answer could not be read.
+fn check_word_sets(name: &str, labels: &[Label], sets: &[Vec<String>]) -> Result<(), String> {
+    for (k, set) in sets.iter().enumerate() {
+        let number = k + 1;
+        if set.len() != labels.len() {
+            return Err(format!(
+                "criterion `{name}`: word set {number} has {} words for {} labels",
+                set.len(),
+                labels.len()
+            ));
+        }
+        for (i, word) in set.iter().enumerate() {
+            check_name("label's word", word)?;
+            if set[..i].iter().any(|other| fold(other) == fold(word)) {
+                return Err(format!(
+                    "criterion `{name}`: word set {number} has `{word}` twice"
+                ));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn check_labels(name: &str, scale: Scale, labels: &[Label]) -> Result<(), String> {
@@ -413,11 +442,13 @@ fn apply_reading(criteria: &[Criterion], reading: &RawReading) -> Result<Relabel
             ));
         }
         check_labels(&rc.name, rc.scale, &labels)?;
+        check_word_sets(&rc.name, &labels, &rc.word_sets)?;
         out[ix] = Criterion {
             name: rc.name.clone(),
             question: rc.question.clone().unwrap_or_else(|| old.question.clone()),
             scale: rc.scale,
             labels,
+            word_sets: rc.word_sets.clone(),
         };
     }
     Ok((out, relabel))

@@ -146,6 +146,31 @@ fn readings_put_the_positive_label_second_and_read_old_votes() {
 }
 
 #[test]
+fn word_sets_have_one_word_for_every_label() {
+    let task = task("offensiveness", Some("binary"));
+    assert!(!task.criteria[0].word_sets.is_empty());
+    let with = |sets: &str| {
+        let file = read("judge-prompts/truthfulness/task.toml");
+        let at = file.find("word_sets = ").expect("the task has word sets");
+        let end = at + file[at..].find('\n').expect("the line ends");
+        let text = format!("{}word_sets = {sets}{}", &file[..at], &file[end..]);
+        parse_task(&text, None).map_err(|e| e.to_string())
+    };
+    assert!(with(r#"[["a", "b"]]"#).is_ok());
+    for (sets, why) in [
+        (
+            r#"[["a", "b", "c"]]"#,
+            "word set 1 has 3 words for 2 labels",
+        ),
+        (r#"[["a", "b"], ["c", " C"]]"#, "word set 2 has ` C` twice"),
+        (r#"[["a", " "]]"#, "empty"),
+    ] {
+        let error = with(sets).expect_err(sets);
+        assert!(error.contains(why), "{error}");
+    }
+}
+
+#[test]
 fn jailbreak_outcomes_follow_the_papers_table() {
     let task = task("jailbreak", None);
     assert_eq!(

@@ -472,6 +472,7 @@ fn scale(words: &[&str]) -> Criterion {
         question: "?".into(),
         scale: Scale::Nominal,
         labels: words.iter().map(label).collect(),
+        word_sets: Vec::new(),
     }
 }
 
