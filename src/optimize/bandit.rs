@@ -16,12 +16,12 @@ use crate::propose::{self, Kind, Material};
 /// Wins and losses by kind of proposal.
 pub(super) struct Arms(BTreeMap<Kind, (u32, u32)>);
 
-/// A child to race.
+/// Children to race, of which one may pass.
 pub(super) struct Proposal {
     pub kind: Kind,
-    pub edit: Edit,
-    pub version: Version,
-    /// Index of the card that it answers.
+    /// Versions with the edits that made them; at least one.
+    pub children: Vec<(Edit, Version)>,
+    /// Index of the card that they answer.
     pub card: Option<usize>,
 }
 
@@ -60,7 +60,7 @@ fn beta(a: u32, b: u32, rng: &mut impl Rng) -> f64 {
     draws[(a.max(1) as usize - 1).min(n - 1)]
 }
 
-/// The next child; `None` when the proposal was refused, which is written down.
+/// What comes next; `None` when the proposal was refused, which is written down.
 pub(super) async fn next(
     bench: &Bench<'_>,
     pool: &mut Pool,
@@ -70,29 +70,21 @@ pub(super) async fn next(
     let mut rng = bench.streams.of(pool.step, "propose");
     let version = pool.candidates[parent].version.clone();
     let card = choose_card(cards, &mut rng);
-    let others: Vec<&Version> = pool
+    let others: Vec<Version> = pool
         .candidates
         .iter()
         .enumerate()
         .filter(|(i, _)| *i != parent)
-        .map(|(_, c)| &c.version)
+        .map(|(_, c)| c.version.clone())
         .collect();
-    let material = Material {
-        task: bench.judge.task,
-        items: bench.items,
-        tune: bench.tune,
-        version: &version,
-        cards,
-        card: card.map(|c| &cards[c]),
-        demos: bench.search.demos,
-        max_demos: bench.search.max_demos,
-        others: &others,
-    };
+    let others: Vec<&Version> = others.iter().collect();
+    let material = bench.material(&version, cards, card, &others);
     let kinds: Vec<Kind> = Kind::ALL
         .into_iter()
         .filter(|k| {
             !bench.search.without.contains(k)
                 && !pool.barren.contains(&(parent, *k))
+                && !pool.done.contains(k)
                 && k.possible(&material, bench.writer.is_some())
         })
         .collect();
@@ -100,72 +92,82 @@ pub(super) async fn next(
         pool.fruitless = usize::MAX / 2; // nothing can be proposed at all: patience ends the loop
         return Ok(None);
     };
-    let edit = if kind == Kind::Reflect {
-        let Some(writer) = bench.writer else {
+    let edits = match edits(bench, pool, kind, &material, &mut rng).await? {
+        Ok(edits) => edits,
+        Err(why) => {
+            pool.refuse(bench, kind, why)?;
             return Ok(None);
-        };
-        if !pool.affords(bench, 1) {
-            pool.exhausted = true;
-            return Ok(None);
-        }
-        match propose::ask_writer(
-            &material,
-            writer,
-            bench.judge.ledger,
-            rng.random(),
-            pool.step as u32,
-        )
-        .await?
-        {
-            Ok(edit) => edit,
-            Err(refusal) => {
-                pool.exhausted |= refusal == propose::Refusal::NoBudget;
-                pool.refuse(bench, kind, refusal.to_string())?;
-                return Ok(None);
-            }
-        }
-    } else {
-        match propose::propose(kind, &material, &mut rng) {
-            Some(edit) => edit,
-            None => {
-                pool.barren.insert((parent, kind));
-                pool.refuse(bench, kind, "nothing to offer".into())?;
-                return Ok(None);
-            }
         }
     };
-    match check(bench, pool, &version, &edit) {
-        Ok(child) => {
-            let uses_card = matches!(
-                kind,
-                Kind::CardDemo | Kind::LocaleDemos | Kind::LocaleNote | Kind::Reflect
-            );
-            let card = card.filter(|_| uses_card);
-            let name = kind_name(kind);
-            bench.emit(&Event::Proposed {
-                step: pool.step,
-                parent: version.short(),
-                kind: name,
-                card: card.map(|c| cards[c].id.clone()),
-                edit: edit.clone(),
-                child: child.short(),
-            })?;
-            pool.tried.insert(child.digest());
-            Ok(Some(Proposal {
-                kind,
-                edit,
-                version: child,
-                card,
-            }))
-        }
-        Err(why) => {
-            if kind.is_fixed() {
-                pool.barren.insert((parent, kind));
-            }
-            pool.refuse(bench, kind, why)?;
-            Ok(None)
+    if edits.is_empty() || kind.is_fixed() {
+        pool.barren.insert((parent, kind));
+    }
+    if kind.is_once() {
+        pool.done.insert(kind);
+    }
+    let mut children = Vec::new();
+    let mut refused = "nothing to offer".to_owned();
+    for edit in edits {
+        match check(bench, pool, &version, &edit) {
+            Ok(child) => children.push((edit, child)),
+            Err(why) => refused = why,
         }
     }
+    if children.is_empty() {
+        pool.refuse(bench, kind, refused)?;
+        return Ok(None);
+    }
+    let card = card.filter(|_| kind.answers_card());
+    for (edit, child) in &children {
+        bench.emit(&Event::Proposed {
+            step: pool.step,
+            parent: version.short(),
+            kind: kind_name(kind),
+            card: card.map(|c| cards[c].id.clone()),
+            edit: edit.clone(),
+            child: child.short(),
+        })?;
+        pool.tried.insert(child.digest());
+    }
+    Ok(Some(Proposal {
+        kind,
+        children,
+        card,
+    }))
+}
+
+/// The edits of a kind, or why there is none. A budget that does not pay the writer is spent.
+async fn edits(
+    bench: &Bench<'_>,
+    pool: &mut Pool,
+    kind: Kind,
+    material: &Material<'_>,
+    rng: &mut Stream,
+) -> Result<Result<Vec<Edit>, String>, TuneError> {
+    if kind != Kind::Reflect {
+        return Ok(Ok(propose::propose(kind, material, rng)));
+    }
+    let Some(writer) = bench.writer else {
+        return Ok(Ok(Vec::new()));
+    };
+    if !pool.affords(bench, 1) {
+        pool.exhausted = true;
+        return Ok(Err(propose::Refusal::NoBudget.to_string()));
+    }
+    let asked = propose::ask_writer(
+        material,
+        writer,
+        bench.judge.ledger,
+        rng.random(),
+        pool.step as u32,
+    );
+    Ok(match asked.await? {
+        Ok(edit) => Ok(vec![edit]),
+        Err(refusal) => {
+            pool.exhausted |= refusal == propose::Refusal::NoBudget;
+            Err(refusal.to_string())
+        }
+    })
 }
 
 /// A card drawn in proportion to the disagreement in it.

@@ -8,9 +8,12 @@ use super::strategy::StrategyName;
 use super::streams::Streams;
 use crate::agreement::{self, Measure};
 use crate::data::Item;
+use crate::disagreement::Card;
 use crate::endpoint::Endpoint;
 use crate::judge::{CalibrationOptions, Judge, JudgeError};
 use crate::ledger::Halt;
+use crate::prompt::Version;
+use crate::propose::Material;
 
 /// Levers of the search; each can be switched off for an ablation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -157,6 +160,27 @@ impl Bench<'_> {
     pub(super) fn calls_left(&self) -> Option<u64> {
         let left = self.judge.ledger.remaining_calls()?;
         Some(left.saturating_sub(self.judge.hold_back))
+    }
+
+    /// What proposals for a version may draw on.
+    pub(super) fn material<'a>(
+        &'a self,
+        version: &'a Version,
+        cards: &'a [Card],
+        card: Option<usize>,
+        others: &'a [&'a Version],
+    ) -> Material<'a> {
+        Material {
+            task: self.judge.task,
+            items: self.items,
+            tune: self.tune,
+            version,
+            cards,
+            card: card.map(|c| &cards[c]),
+            demos: self.search.demos,
+            max_demos: self.search.max_demos,
+            others,
+        }
     }
 
     /// Writes a decision down.

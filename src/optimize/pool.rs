@@ -23,6 +23,10 @@ use crate::propose::Kind;
 /// The budget is ample when it would pay for so many readings of `tune`.
 const AMPLE: u64 = 10;
 
+/// At most one of so many calls of a budget stays for the end of the search: a budget that is small
+/// beside the splits is worth more as search than as a figure of validation.
+const END_SHARE: u64 = 3;
+
 /// All candidates that passed, the seed first.
 pub struct Pool {
     /// In order of admission.
@@ -35,12 +39,16 @@ pub struct Pool {
     pub fruitless: usize,
     /// Whether a call was refused for want of budget.
     pub exhausted: bool,
+    /// Calls that the search had when it began; `None` without a cap.
+    budget: Option<u64>,
     /// Vectors of tuning items, where the search clusters by them.
     pub(super) embeddings: BTreeMap<usize, Vec<f32>>,
     /// What is known of each kind of proposal.
     pub(super) arms: Arms,
     /// Kinds that have nothing (more) to offer for a candidate, by its position.
     pub(super) barren: std::collections::BTreeSet<(usize, Kind)>,
+    /// Kinds that come once in a run, and came.
+    pub(super) done: std::collections::BTreeSet<Kind>,
     /// Digests of versions already tried.
     pub(super) tried: std::collections::BTreeSet<String>,
 }
@@ -48,7 +56,11 @@ pub struct Pool {
 impl Pool {
     /// A pool with the seed version, scored on `tune`.
     pub(super) async fn start(bench: &Bench<'_>, seed: Version) -> Result<Self, TuneError> {
-        let mut pool = Pool::empty(embed::of_tune(bench).await?);
+        let budget = bench.calls_left();
+        let mut pool = Pool {
+            budget,
+            ..Pool::empty(embed::of_tune(bench).await?)
+        };
         let mut seed = Candidate::new(seed);
         let first = pool.first_items(bench, &seed.version);
         pool.judge_missing(bench, &mut seed, &first).await?;
@@ -64,9 +76,11 @@ impl Pool {
             step: 0,
             fruitless: 0,
             exhausted: false,
+            budget: None,
             embeddings,
             arms: Arms::new(),
             barren: std::collections::BTreeSet::new(),
+            done: std::collections::BTreeSet::new(),
             tried: std::collections::BTreeSet::new(),
         }
     }
@@ -90,16 +104,27 @@ impl Pool {
         items
     }
 
-    /// Calls that stay for the end of the search: to score the leader on the rest of `tune`, which
-    /// its calibration needs, and to look at validation with it.
+    /// Calls that stay for the end of the search, as far as they are no more than their share of the
+    /// budget: to look at validation with the leader, and to score it on the rest of `tune`, which
+    /// its calibration needs.
     pub(super) fn reserve(&self, bench: &Bench<'_>) -> u64 {
         let leader = &self.candidates[self.leader()];
         if leader.looked {
             return 0;
         }
-        let missing = self.missing(bench, leader, bench.tune).len();
-        let items = missing + bench.validation.len();
-        (items * bench.judge.calls_per_item(&leader.version)) as u64
+        let most = self.budget.map_or(u64::MAX, |calls| calls / END_SHARE);
+        let (tune, validation) = self.ending(bench, leader);
+        [tune + validation, validation]
+            .into_iter()
+            .find(|&calls| calls <= most)
+            .unwrap_or(0)
+    }
+
+    /// Calls that the rest of `tune`, and validation, take with a candidate.
+    fn ending(&self, bench: &Bench<'_>, candidate: &Candidate) -> (u64, u64) {
+        let calls = |items: usize| (items * bench.judge.calls_per_item(&candidate.version)) as u64;
+        let missing = |split| self.missing(bench, candidate, split).len();
+        (calls(missing(bench.tune)), calls(missing(bench.validation)))
     }
 
     /// Whether so many more calls can be paid without touching the reserve.
@@ -220,13 +245,23 @@ impl Pool {
     }
 
     /// Judges validation with a candidate, after what is missing of `tune`, so that the version
-    /// that is looked at does not change afterwards; false when not all of it could be paid.
+    /// that is looked at does not change afterwards. Where the budget does not pay for both, `tune`
+    /// is left as it is; where it does not pay for validation, what is left goes to `tune`, and the
+    /// answer is false.
     pub(super) async fn look(
         &mut self,
         bench: &Bench<'_>,
         index: usize,
     ) -> Result<bool, TuneError> {
-        self.extend(bench, index, bench.tune).await?;
+        let (tune, validation) = self.ending(bench, &self.candidates[index]);
+        let pays = |calls: u64| bench.calls_left().is_none_or(|left| left >= calls);
+        if pays(tune + validation) || !pays(validation) {
+            self.extend(bench, index, bench.tune).await?;
+        }
+        if !pays(validation) {
+            self.candidates[index].looked = true;
+            return Ok(false);
+        }
         let mut candidate = self.candidates[index].clone();
         candidate.looked = true;
         self.judge_missing(bench, &mut candidate, bench.validation)

@@ -20,6 +20,9 @@ use crate::propose::Kind;
 /// Draws of the sign-flip test.
 const DRAWS: usize = 2_000;
 
+/// Items at least of the first stage of an edit that answers a card.
+const FIRST_OF_CARD: usize = 8;
+
 /// How a race ended.
 pub(super) struct Raced {
     /// Kind of the proposal, for the bandit.
@@ -28,7 +31,7 @@ pub(super) struct Raced {
     pub passed: Option<Candidate>,
 }
 
-/// Runs a child against its parent.
+/// Runs a child against its parent; of several children, the one that wins their heat.
 pub(super) async fn run(
     bench: &Bench<'_>,
     pool: &mut Pool,
@@ -38,14 +41,23 @@ pub(super) async fn run(
 ) -> Result<Raced, TuneError> {
     let kind = proposal.kind;
     let card = proposal.card.map(|c| &cards[c]);
-    let mut child = Candidate {
-        parent: Some(parent),
-        edit: Some(proposal.edit),
-        card: card.map(|c| c.id.clone()),
-        ..Candidate::new(proposal.version)
+    let children = proposal
+        .children
+        .into_iter()
+        .map(|(edit, version)| Candidate {
+            parent: Some(parent),
+            edit: Some(edit),
+            card: card.map(|c| c.id.clone()),
+            ..Candidate::new(version)
+        });
+    let Some(mut child) = heat(bench, pool, parent, children.collect()).await? else {
+        return Ok(Raced { kind, passed: None });
     };
     let order = order(bench, pool, parent, &child, card);
-    let mut size = bench.search.first_stage.max(1);
+    // An edit that answers a card shows on the card's items, which come first, whether it does
+    // anything; as many anchors beside them are enough to give it up.
+    let mut size = card.map_or(usize::MAX, |c| (2 * c.items.len()).max(FIRST_OF_CARD));
+    size = size.min(bench.search.first_stage).max(1);
     let mut spent = 0.0;
     loop {
         let stage = &order[..size.min(order.len())];
@@ -65,7 +77,11 @@ pub(super) async fn run(
         let share = (stage.len() as f64 / order.len().max(1) as f64).powi(2);
         let alpha = bench.search.gate_alpha * share - spent;
         spent = bench.search.gate_alpha * share;
-        let verdict = verdict(bench, pool, &diffs, alpha, last);
+        let verdict = if kind.is_presumed() {
+            presumed(bench, pool, &diffs, last || size > bench.search.first_stage)
+        } else {
+            verdict(bench, pool, &diffs, alpha, last)
+        };
         bench.emit(&Event::Raced {
             child: child.version.short(),
             n: diffs.len(),
@@ -85,11 +101,91 @@ pub(super) async fn run(
     }
 }
 
+/// The best of several children, all on the same items: half of them, the worse half, is given up
+/// after each stage. `None` where the budget does not pay for it.
+async fn heat(
+    bench: &Bench<'_>,
+    pool: &mut Pool,
+    parent: usize,
+    mut children: Vec<Candidate>,
+) -> Result<Option<Candidate>, TuneError> {
+    let Some(first) = children.first() else {
+        return Ok(None);
+    };
+    let order = order(bench, pool, parent, first, None);
+    let mut size = (bench.search.first_stage / 2).max(1);
+    while children.len() > 1 {
+        let stage = &order[..size.min(order.len())];
+        let missing = |c: &Candidate| pool.missing(bench, c, stage).len();
+        let calls: usize = children
+            .iter()
+            .map(|c| missing(c) * bench.judge.calls_per_item(&c.version))
+            .sum();
+        if !pool.affords(bench, calls) {
+            pool.exhausted = true;
+            return Ok(None);
+        }
+        let mut ranked = Vec::new();
+        for mut child in children {
+            pool.judge_missing(bench, &mut child, stage).await?;
+            ranked.push((mean(losses(bench, &child, stage).into_values()), child));
+        }
+        // Stable, so that equal children keep the order in which they were proposed.
+        ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let best = ranked[0].0;
+        for (loss, child) in ranked.split_off(ranked.len().div_ceil(2)) {
+            bench.emit(&Event::Raced {
+                child: child.version.short(),
+                n: stage.len(),
+                gain: best - loss,
+                p: None,
+                outcome: "dropped".into(),
+            })?;
+        }
+        children = ranked.into_iter().map(|(_, child)| child).collect();
+        size *= 2;
+    }
+    Ok(children.pop())
+}
+
+/// What a stage says of a child that is believed to help: it is dropped when a test says that it does
+/// harm, and passes when the last of its stages does not.
+fn presumed(bench: &Bench<'_>, pool: &Pool, diffs: &[(usize, f64)], last: bool) -> Verdict {
+    let gain = mean(diffs.iter().map(|(_, d)| *d));
+    if pool.exhausted || diffs.is_empty() {
+        return Verdict::nothing();
+    }
+    let seed = bench.streams.seed_of(pool.step, "gate");
+    let harm: Vec<f64> = by_group(bench, diffs).iter().map(|d| -d).collect();
+    let p = paired::permutation(&harm, Tail::Above, DRAWS, seed).unwrap_or(1.0);
+    let outcome = match (p < bench.search.gate_alpha, last) {
+        (true, _) => "dropped",
+        (false, true) => "passed",
+        (false, false) => "more",
+    };
+    Verdict {
+        gain,
+        p: Some(p),
+        outcome,
+    }
+}
+
 /// What a stage says of a child.
 struct Verdict {
     gain: f64,
     p: Option<f64>,
     outcome: &'static str,
+}
+
+impl Verdict {
+    /// Of a stage that was not paid.
+    fn nothing() -> Self {
+        Self {
+            gain: 0.0,
+            p: None,
+            outcome: "dropped",
+        }
+    }
 }
 
 fn verdict(
@@ -100,8 +196,10 @@ fn verdict(
     last: bool,
 ) -> Verdict {
     let gain = mean(diffs.iter().map(|(_, d)| *d));
-    if pool.exhausted || diffs.is_empty() || gain <= 0.0 {
-        let gain = if gain.is_finite() { gain } else { 0.0 };
+    if pool.exhausted || diffs.is_empty() {
+        return Verdict::nothing();
+    }
+    if gain <= 0.0 {
         return Verdict {
             gain,
             p: None,

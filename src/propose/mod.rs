@@ -104,6 +104,25 @@ impl Kind {
         matches!(self, Kind::Definitions)
     }
 
+    /// Whether an edit of the kind answers a card.
+    pub fn answers_card(self) -> bool {
+        matches!(
+            self,
+            Kind::CardDemo | Kind::LocaleDemos | Kind::LocaleNote | Kind::Reflect
+        )
+    }
+
+    /// Whether the kind compares all that it has to offer at once, so that it comes once in a run.
+    pub fn is_once(self) -> bool {
+        matches!(self, Kind::Words)
+    }
+
+    /// Whether an edit of the kind is believed to help until a race says that it does harm: more
+    /// demos help small and large models alike, by less than a race of a few dozen items can show.
+    pub fn is_presumed(self) -> bool {
+        matches!(self, Kind::GrowDemos)
+    }
+
     /// Whether the kind can make an edit of this material at all.
     pub fn possible(self, material: &Material<'_>, writer: bool) -> bool {
         let version = material.version;
@@ -119,15 +138,28 @@ impl Kind {
             }
             Kind::Definitions => texts::definitions(material).is_some(),
             Kind::Merge => !merge::parts(material).is_empty(),
-            Kind::Words => !texts::alternatives(material.task, version).is_empty(),
+            // Without demos a model does not know what the words stand for: words are compared
+            // under demos, unless there are none to be had.
+            Kind::Words => {
+                (material.demos == 0 || !version.demos.is_empty())
+                    && !texts::alternatives(material.task, version).is_empty()
+            }
             Kind::Reflect => writer && material.card.is_some(),
             Kind::DropRule => !version.rules.is_empty(),
         }
     }
 }
 
-/// An edit of a kind that needs no writer; `None` when the material has nothing to offer.
-pub fn propose(kind: Kind, material: &Material<'_>, rng: &mut impl Rng) -> Option<Edit> {
+/// Edits of a kind that needs no writer, of which the best is wanted; none when the material has
+/// nothing to offer.
+pub fn propose(kind: Kind, material: &Material<'_>, rng: &mut impl Rng) -> Vec<Edit> {
+    if kind == Kind::Words {
+        return texts::change_words(material);
+    }
+    one(kind, material, rng).into_iter().collect()
+}
+
+fn one(kind: Kind, material: &Material<'_>, rng: &mut impl Rng) -> Option<Edit> {
     match kind {
         Kind::CoverDemos => demos::cover(material, rng),
         Kind::GrowDemos => demos::grow(material, rng),
@@ -137,9 +169,8 @@ pub fn propose(kind: Kind, material: &Material<'_>, rng: &mut impl Rng) -> Optio
         Kind::LocaleDemos => demos::for_locale(material, rng),
         Kind::LocaleNote => texts::locale_note(material),
         Kind::Definitions => texts::definitions(material),
-        Kind::Words => texts::change_words(material, rng),
         Kind::DropRule => texts::drop_rule(material, rng),
         Kind::Merge => merge::propose(material, rng),
-        Kind::Reflect => None,
+        Kind::Words | Kind::Reflect => None,
     }
 }

@@ -111,15 +111,12 @@ pub(super) fn alternatives(task: &Task, version: &Version) -> Vec<Words> {
     out
 }
 
-/// One of the alternatives at random.
-pub(super) fn change_words(m: &Material<'_>, rng: &mut impl Rng) -> Option<Edit> {
-    let mut all = alternatives(m.task, m.version);
-    if all.is_empty() {
-        return None;
-    }
-    Some(Edit::ChangeWords {
-        words: all.swap_remove(rng.random_range(0..all.len())),
-    })
+/// Edits to each of the alternatives.
+pub(super) fn change_words(m: &Material<'_>) -> Vec<Edit> {
+    alternatives(m.task, m.version)
+        .into_iter()
+        .map(|words| Edit::ChangeWords { words })
+        .collect()
 }
 
 /// Removes one rule.

@@ -11,7 +11,7 @@ use crate::optimize::candidate::Candidate;
 use crate::optimize::event::Event;
 use crate::optimize::pool::{Pool, kind_name};
 use crate::prompt::Version;
-use crate::propose::{self, Kind, Material};
+use crate::propose::{self, Kind};
 
 /// Hill climbing.
 pub(super) struct HillClimb {
@@ -36,24 +36,15 @@ impl HillClimb {
         // Every kept version was better than the one before it.
         let parent = pool.candidates.len() - 1;
         let old = pool.candidates[parent].clone();
-        let material = Material {
-            task: bench.judge.task,
-            items: bench.items,
-            tune: bench.tune,
-            version: &old.version,
-            cards: &[],
-            card: None,
-            demos: bench.search.demos,
-            max_demos: bench.search.max_demos,
-            others: &[],
-        };
+        let material = bench.material(&old.version, &[], None, &[]);
         let kinds: Vec<Kind> = Kind::ALL
             .into_iter()
             .filter(|k| k.possible(&material, false))
             .collect();
         let mut rng = bench.streams.of(pool.step, "edit");
         let kind = pick(&kinds, &mut rng).copied();
-        let edit = kind.and_then(|k| propose::propose(k, &material, &mut rng));
+        let edits = kind.map_or_else(Vec::new, |k| propose::propose(k, &material, &mut rng));
+        let edit = pick(&edits, &mut rng).cloned();
         let (Some(kind), Some(edit)) = (kind, edit) else {
             pool.count(false);
             return Ok(());
