@@ -7,6 +7,7 @@ pub mod alpha;
 pub mod bootstrap;
 pub mod ceiling;
 pub mod classification;
+pub mod correlation;
 pub mod disagreement;
 pub mod interval;
 pub mod kappa;
