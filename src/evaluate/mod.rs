@@ -3,5 +3,9 @@
 //! what they answer. Must not know search.
 
 pub mod agree;
+pub mod benchmark;
+pub mod corrected;
+pub mod leaderboard;
 pub mod power;
 pub mod target;
+pub mod validate;
