@@ -100,11 +100,16 @@ pub fn fisher(
         Correlation::Spearman => 1.0 + r * r / 2.0,
     };
     let half = normal_quantile(0.5 + level / 2.0) * (factor / (n as f64 - 3.0)).sqrt();
+    // A perfect correlation, up to rounding.
+    let perfect = 1.0 - r.abs() < 1e-9;
     let step = 1.0 / (n as f64 * (n as f64 - 1.0));
-    let z = r.clamp(step - 1.0, 1.0 - step).atanh();
+    let z = match perfect {
+        true => (r.signum() * (1.0 - step)).atanh(),
+        false => r.atanh(),
+    };
     Ok(Interval {
-        low: if r <= -1.0 { -1.0 } else { (z - half).tanh() },
-        high: if r >= 1.0 { 1.0 } else { (z + half).tanh() },
+        low: if perfect && r < 0.0 { -1.0 } else { (z - half).tanh() },
+        high: if perfect && r > 0.0 { 1.0 } else { (z + half).tanh() },
         level,
     })
 }
@@ -140,5 +145,10 @@ mod tests {
         assert!(fisher(0.5, 3, Correlation::Pearson, 0.95).is_err());
         let perfect = fisher(1.0, 5, Correlation::Spearman, 0.95).unwrap();
         assert!(perfect.high == 1.0 && perfect.low < 0.95, "{perfect:?}");
+        let rounded = fisher(1.0 - 4e-16, 5, Correlation::Spearman, 0.95).unwrap();
+        assert_eq!(rounded, perfect);
+        // A strong one that is not perfect lies in its own interval.
+        let strong = fisher(0.999, 5, Correlation::Pearson, 0.95).unwrap();
+        assert!(strong.contains(0.999) && strong.low > 0.98, "{strong:?}");
     }
 }

@@ -196,9 +196,9 @@ fn caps_hold_and_what_they_left_out_is_said() {
     let unpaid = |model: &str| figures(&s, model, "all", "all")["unpaid"].as_u64().unwrap_or(0);
     let n = |model: &str| figures(&s, model, "all", "all")["n"].as_u64().unwrap();
     assert_eq!(n("polite") + unpaid("polite") + n("eager") + unpaid("eager"), 48);
-    // 48 calls for the targets leave 12 of the judge's 44.
-    assert_eq!(unpaid("polite") + unpaid("eager"), 32);
-    assert!(text(&done.stdout).contains("32 responses were not asked for or not judged"));
+    // Of 48 responses 4 are blank and 4 withheld; 48 calls for the targets leave 12 of the judge's 40.
+    assert_eq!(unpaid("polite") + unpaid("eager"), 28);
+    assert!(text(&done.stdout).contains("28 responses were not asked for or not judged"));
 }
 
 #[test]

@@ -234,5 +234,6 @@ fn too_few_labels_and_no_eligible_item_are_said() {
         })
         .collect();
     let c = correct(&whole, &[], 0.95).unwrap();
-    assert_eq!((c.value, c.lambda), (0.25, 0.0));
+    near(c.value, 0.25);
+    assert_eq!(c.lambda, 0.0);
 }

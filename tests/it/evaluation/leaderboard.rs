@@ -139,7 +139,7 @@ fn correlations_are_over_means_and_say_when_there_are_too_few() {
     let [models, countries] = correlations(("ASR", &x), ("ASR", &y), 0.95);
     let pearson = models.pearson.unwrap();
     assert!(pearson.value > 0.98 && pearson.interval.low > 0.6, "{pearson:?}");
-    assert_eq!(models.spearman.unwrap().value, 1.0);
+    assert!(models.spearman.unwrap().value > 1.0 - 1e-9);
     assert_eq!(models.points.len(), 5);
     let why = countries.undefined.unwrap();
     assert_eq!(why, "insufficient data: 2 countries, at least 4 needed");
