@@ -108,8 +108,16 @@ pub fn fisher(
         false => r.atanh(),
     };
     Ok(Interval {
-        low: if perfect && r < 0.0 { -1.0 } else { (z - half).tanh() },
-        high: if perfect && r > 0.0 { 1.0 } else { (z + half).tanh() },
+        low: if perfect && r < 0.0 {
+            -1.0
+        } else {
+            (z - half).tanh()
+        },
+        high: if perfect && r > 0.0 {
+            1.0
+        } else {
+            (z + half).tanh()
+        },
         level,
     })
 }

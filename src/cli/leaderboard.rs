@@ -1,5 +1,6 @@
 //! `pluralis leaderboard`.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 
 use super::evaluate::finished;
@@ -7,6 +8,7 @@ use super::{Failure, out};
 use crate::evaluate::benchmark::{Better, Line, correlations};
 use crate::evaluate::leaderboard::{Board, board};
 use crate::experiment::evaluation::Read;
+use crate::locale::Locale;
 use crate::report;
 
 /// Arguments of `leaderboard`.
@@ -72,12 +74,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 
 /// Responses of one model to one prompt must not come twice, and labels of two judges are no one rate.
 fn check(reads: &[Read], new: &Read) -> Result<(), Failure> {
+    let own: HashSet<(&str, &Locale, &str)> = new.lines.iter().map(place).collect();
     for old in reads.iter().filter(|o| o.summary.kind == new.summary.kind) {
-        if let Some(twice) = old
-            .lines
-            .iter()
-            .find(|l| new.lines.iter().any(|n| n.model == l.model && n.key() == l.key()))
-        {
+        if let Some(twice) = old.lines.iter().find(|l| own.contains(&place(l))) {
             return Err(Failure::input_help(
                 format!(
                     "{} and {} both have the response of {} to {} ({})",
@@ -99,4 +98,9 @@ fn check(reads: &[Read], new: &Read) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// Whose response to what a line is.
+fn place(line: &Line) -> (&str, &Locale, &str) {
+    (&line.model, &line.locale, &line.prompt)
 }

@@ -5,9 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::evaluate::finished;
 use super::{Failure, out};
-use crate::evaluate::validate::{
-    self, Judged, LabelLine, Problem, ProblemKind, Sample, Spellings,
-};
+use crate::evaluate::validate::{self, Judged, LabelLine, Problem, ProblemKind, Sample, Spellings};
 use crate::experiment::evaluation::Read;
 use crate::report;
 use crate::task::Task;
@@ -115,7 +113,11 @@ fn draw(run: &Path, per_country: usize, seed: u64, dir: &Path) -> Result<(), Fai
         .map_err(|e| Failure::machine(format!("cannot make {}: {e}", dir.display())))?;
     let mut told = String::new();
     for sheet in &sheets {
-        let n = sample.rows.iter().filter(|r| r.locale == sheet.locale).count();
+        let n = sample
+            .rows
+            .iter()
+            .filter(|r| r.locale == sheet.locale)
+            .count();
         let csv = dir.join(format!("{}.csv", sheet.locale));
         save(&csv, &sheet.csv)?;
         told += &format!("  {}: {n} rows in {}", sheet.locale, csv.display());
@@ -132,7 +134,12 @@ fn draw(run: &Path, per_country: usize, seed: u64, dir: &Path) -> Result<(), Fai
         }
     }
     save(&dir.join("README.md"), instructions(&read.task).as_bytes())?;
-    save(&dir.join("task.toml"), std::fs::read(run.join("task.toml")).map_err(|e| Failure::machine(e.to_string()))?.as_slice())?;
+    save(
+        &dir.join("task.toml"),
+        std::fs::read(run.join("task.toml"))
+            .map_err(|e| Failure::machine(e.to_string()))?
+            .as_slice(),
+    )?;
     let key = serde_json::to_string_pretty(&sample).map_err(|e| Failure::machine(e.to_string()))?;
     save(&dir.join("sample.json"), (key + "\n").as_bytes())?;
     told += &format!(
@@ -169,7 +176,10 @@ fn sample(dir: &Path) -> Result<(Sample, Task), Failure> {
         let path = dir.join(name);
         std::fs::read_to_string(&path).map_err(|e| {
             let what = format!("cannot read {}: {e}", path.display());
-            Failure::input_help(what, Some("name the folder that `pluralis validate draw` made".into()))
+            Failure::input_help(
+                what,
+                Some("name the folder that `pluralis validate draw` made".into()),
+            )
         })
     };
     let wrong = |name: &str, e: String| {
@@ -192,10 +202,10 @@ fn read(
     let (sample, task) = sample(dir)?;
     let files: Vec<(String, PathBuf)> = sheets.iter().map(|s| named(s)).collect();
     let found = validate::read_sheets(&task, &sample, &files, &spellings(&task, label)?)?;
-    let (harmless, fatal): (Vec<&Problem>, Vec<&Problem>) =
-        found.problems.iter().partition(|p| {
-            p.kind.is_harmless() || (accept_changed && p.kind == ProblemKind::Changed)
-        });
+    let (harmless, fatal): (Vec<&Problem>, Vec<&Problem>) = found
+        .problems
+        .iter()
+        .partition(|p| p.kind.is_harmless() || (accept_changed && p.kind == ProblemKind::Changed));
     if json {
         out::value(&serde_json::json!({"labels": found.labels, "problems": found.problems}))?;
     } else {
@@ -289,12 +299,19 @@ fn advice(fatal: &[&Problem], task: &Task) -> String {
         out.push("correct the named rows in the sheet".into());
     }
     if has(ProblemKind::Changed) {
-        out.push("restore the texts of changed rows, or keep their labels with --accept-changed".into());
+        out.push(
+            "restore the texts of changed rows, or keep their labels with --accept-changed".into(),
+        );
     }
     out.join("; ")
 }
 
-fn report(dir: &Path, runs: &[PathBuf], (level, seed): (f64, u64), json: bool) -> Result<(), Failure> {
+fn report(
+    dir: &Path,
+    runs: &[PathBuf],
+    (level, seed): (f64, u64),
+    json: bool,
+) -> Result<(), Failure> {
     if !(level > 0.5 && level < 1.0) {
         return Err(Failure::input("--level is a share such as 0.95"));
     }
@@ -302,15 +319,17 @@ fn report(dir: &Path, runs: &[PathBuf], (level, seed): (f64, u64), json: bool) -
     let path = dir.join("labels.jsonl");
     let text = std::fs::read_to_string(&path).map_err(|e| {
         let what = format!("cannot read {}: {e}", path.display());
-        Failure::input_help(what, Some("`pluralis validate read` makes it of the sheets".into()))
+        Failure::input_help(
+            what,
+            Some("`pluralis validate read` makes it of the sheets".into()),
+        )
     })?;
     let labels: Vec<LabelLine> = text
         .lines()
         .enumerate()
         .map(|(i, line)| {
-            serde_json::from_str(line).map_err(|e| {
-                Failure::input(format!("{}, row {}: {e}", path.display(), i + 1))
-            })
+            serde_json::from_str(line)
+                .map_err(|e| Failure::input(format!("{}, row {}: {e}", path.display(), i + 1)))
         })
         .collect::<Result<_, _>>()?;
     let reads: Vec<Read> = runs.iter().map(|r| finished(r)).collect::<Result<_, _>>()?;
@@ -338,12 +357,15 @@ fn report(dir: &Path, runs: &[PathBuf], (level, seed): (f64, u64), json: bool) -
 fn judges(reads: &[Read]) -> Vec<Judged<'_>> {
     let mut out: Vec<Judged<'_>> = Vec::new();
     for read in reads {
-        let own = read.summary.judge.as_ref().map_or("labels of the files", |j| &j.model);
-        let mut name = format!("judge {own}");
+        let own = match &read.summary.judge {
+            Some(judge) => format!("judge {}", judge.model),
+            None => "labels of the files".to_owned(),
+        };
+        let mut name = own.clone();
         let mut n = 1;
         while out.iter().any(|j| j.name == name) {
             n += 1;
-            name = format!("judge {own} ({n})");
+            name = format!("{own} ({n})");
         }
         out.push(Judged {
             name,

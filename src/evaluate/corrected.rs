@@ -206,10 +206,7 @@ impl<'a> Sample<'a> {
             let both = self.labelled.iter().zip(&self.weights);
             both.map(|(i, w)| w * of(i)).sum()
         };
-        let (people, judge) = (
-            mean(&|i| i.people.psi(rate)),
-            mean(&|i| i.judge.psi(rate)),
-        );
+        let (people, judge) = (mean(&|i| i.people.psi(rate)), mean(&|i| i.judge.psi(rate)));
         let together = mean(&|i| (i.people.psi(rate) - people) * (i.judge.psi(rate) - judge));
         let n = self.labelled.len() as f64;
         let weighted = self.labelled.iter().zip(&self.weights);
@@ -219,7 +216,10 @@ impl<'a> Sample<'a> {
             .collect();
         let sum: f64 = all.iter().map(|(_, w)| w).sum();
         let centre = all.iter().map(|(v, w)| v * w).sum::<f64>() / sum;
-        let spread = all.iter().map(|(v, w)| w * (v - centre).powi(2)).sum::<f64>();
+        let spread = all
+            .iter()
+            .map(|(v, w)| w * (v - centre).powi(2))
+            .sum::<f64>();
         let variance = spread / (sum - 1.0);
         if variance <= 0.0 {
             return 0.0;

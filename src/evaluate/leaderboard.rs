@@ -96,7 +96,10 @@ pub fn board(
             names.push(&line.model);
         }
     }
-    let mut models: Vec<Ranked> = names.iter().map(|m| ranked(m, rate, &lines, level)).collect();
+    let mut models: Vec<Ranked> = names
+        .iter()
+        .map(|m| ranked(m, rate, &lines, level))
+        .collect();
     let pairs = pairs(rate, &names, &lines, 1.0 - level, seed)?;
     let sign = match better {
         Better::High => 1.0,

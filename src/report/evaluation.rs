@@ -61,10 +61,13 @@ pub fn evaluation_text(summary: &EvaluationSummary, dir: &Path) -> String {
     if !summary.correlations.is_empty() {
         out.push('\n');
     }
-    let judge = summary.judge.as_ref().map_or("labels of the files", |j| &j.model);
     let short = |digest: &str| digest.chars().take(12).collect::<String>();
     let s = &summary.spent;
-    let _ = writeln!(out, "  judge     {judge}, version {}", short(&summary.version));
+    let judge = match &summary.judge {
+        Some(judge) => format!("{}, version {}", judge.model, short(&summary.version)),
+        None => "none: the labels came with the responses".into(),
+    };
+    let _ = writeln!(out, "  judge     {judge}");
     let _ = writeln!(
         out,
         "  spent     {} calls, {} prompt and {} completion tokens, {} answers from the cache",
@@ -77,7 +80,7 @@ pub fn evaluation_text(summary: &EvaluationSummary, dir: &Path) -> String {
     out
 }
 
-fn of<'a>(summary: &'a EvaluationSummary, by: By) -> BTreeMap<(&'a str, &'a str), &'a Cell> {
+fn of(summary: &EvaluationSummary, by: By) -> BTreeMap<(&str, &str), &Cell> {
     let own = summary.figures.iter().filter(|r| r.slice.by == by);
     own.map(|r| ((r.slice.of.as_str(), r.slice.model.as_str()), &r.cell))
         .collect()
@@ -134,7 +137,11 @@ fn legend(summary: &EvaluationSummary) -> String {
             }
         }
         if !cell.failures.is_empty() {
-            let kinds: Vec<String> = cell.failures.iter().map(|(k, n)| format!("{n} {k}")).collect();
+            let kinds: Vec<String> = cell
+                .failures
+                .iter()
+                .map(|(k, n)| format!("{n} {k}"))
+                .collect();
             let _ = writeln!(out, "  {model}: failed are {}", kinds.join(", "));
         }
     }
@@ -157,7 +164,9 @@ fn slices(summary: &EvaluationSummary, by: By, rate: &str, title: &str) -> Strin
     for name in names {
         let mut row = vec![cell_text(name, 44)];
         row.extend(summary.models.iter().map(|m| {
-            let figure = cells.get(&(name, m.name.as_str())).and_then(|c| c.rates.get(rate));
+            let figure = cells
+                .get(&(name, m.name.as_str()))
+                .and_then(|c| c.rates.get(rate));
             let n = figure.map_or(String::new(), |f| format!(" n={}", f.n));
             rate_cell(figure) + &n
         }));

@@ -82,7 +82,10 @@ fn one(board: &Board, level: f64) -> String {
     let mut rows = vec![head];
     for model in &board.models {
         let mut row = vec![cell_text(&model.model, 40), rank(model), mean(model)];
-        let cells = board.countries.iter().map(|c| rate_cell(model.countries.get(c)));
+        let cells = board
+            .countries
+            .iter()
+            .map(|c| rate_cell(model.countries.get(c)));
         row.extend(cells);
         rows.push(row);
     }

@@ -1,5 +1,6 @@
 //! What human validation says, as plain text. Must not know how figures are made.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use super::evaluation::rate_cell;
@@ -7,7 +8,7 @@ use super::grid::{cell_text, grid};
 use super::percent;
 use crate::evaluate::agree::{Agreement, Figure, Section};
 use crate::evaluate::benchmark::By;
-use crate::evaluate::validate::{CorrectedRate, CriterionAgreement};
+use crate::evaluate::validate::{CorrectedRate, CriterionAgreement, MAJORITY};
 
 /// Agreement per criterion (people against judges overall and per country, every pair, the matrix of
 /// judges), then the rates with their corrections.
@@ -37,19 +38,15 @@ fn criterion(name: &str, a: &Agreement) -> String {
     let several = a.locales.len() > 1;
     let sections = a.locales.iter().filter(|_| several);
     let mut rows = vec![
-        [format!("{name}: people and judges"), "n".into(), "agreement".into(), "Cohen's kappa".into()]
-            .to_vec(),
+        [
+            format!("{name}: people and judges"),
+            "n".into(),
+            "agreement".into(),
+            "Cohen's kappa".into(),
+        ]
+        .to_vec(),
     ];
     let mut push = |section: &Section, of: &str| {
-        for (judge, s) in &section.judges {
-            let accuracy = s.figures.get("accuracy");
-            rows.push(vec![
-                cell_text(&format!("{of}people's majority, {judge}"), 70),
-                accuracy.map_or(0, |f| f.n).to_string(),
-                figure(accuracy),
-                figure(s.figures.get("cohen_kappa")),
-            ]);
-        }
         for pair in &section.pairs {
             rows.push(vec![
                 cell_text(&format!("{of}{}, {}", pair.a, pair.b), 70),
@@ -64,7 +61,7 @@ fn criterion(name: &str, a: &Agreement) -> String {
         push(section, &format!("{locale}: "));
     }
     out += &grid(&rows);
-    for (judge, s) in &a.overall.judges {
+    for (judge, s) in a.overall.judges.iter().filter(|(j, _)| *j != MAJORITY) {
         let mut rows = vec![vec![format!("people's majority \\ {judge}")]];
         rows[0].extend(s.confusion.labels.iter().cloned());
         for (label, counts) in s.confusion.labels.iter().zip(&s.confusion.counts) {
@@ -85,18 +82,24 @@ fn corrections(rates: &[CorrectedRate]) -> String {
     if rates.is_empty() {
         return String::new();
     }
-    let countries: std::collections::BTreeSet<&str> = rates
+    let models = rates.iter().map(|r| r.slice.model.as_str());
+    let models: BTreeSet<&str> = models.filter(|m| *m != "all").collect();
+    let countries: BTreeSet<&str> = rates
         .iter()
         .filter(|r| r.slice.by == By::Country)
         .map(|r| r.slice.of.as_str())
         .collect();
     let mut rows = vec![
-        ["rate", "labelled", "raw", "corrected", "judge trusted"].map(str::to_owned).to_vec(),
+        ["rate", "labelled", "raw", "corrected", "judge trusted"]
+            .map(str::to_owned)
+            .to_vec(),
     ];
     let mut left_out = 0;
     for r in rates {
-        // With one country its slices say what those of everything say.
-        if r.slice.by == By::Country && countries.len() < 2 {
+        // The slices of an only country or an only model say what those of everything say.
+        let only_country = r.slice.by == By::Country && countries.len() < 2;
+        let only_model = r.slice.model != "all" && models.len() < 2;
+        if only_country || only_model {
             continue;
         }
         left_out = left_out.max(r.left_out);
@@ -109,12 +112,20 @@ fn corrections(rates: &[CorrectedRate]) -> String {
         let (n, corrected, lambda) = match &r.corrected {
             Some(c) => (
                 c.labelled.to_string(),
-                format!("{} [{:.0}, {:.0}]", percent(c.value), 100.0 * c.low, 100.0 * c.high),
+                format!(
+                    "{} [{:.0}, {:.0}]",
+                    percent(c.value),
+                    100.0 * c.low,
+                    100.0 * c.high
+                ),
                 format!("{:.2}", c.lambda),
             ),
             None => (
                 String::new(),
-                format!("insufficient data: {}", r.undefined.as_deref().unwrap_or_default()),
+                format!(
+                    "insufficient data: {}",
+                    r.undefined.as_deref().unwrap_or_default()
+                ),
                 String::new(),
             ),
         };

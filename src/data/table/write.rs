@@ -12,7 +12,9 @@ use crate::text::csv_cell;
 /// None in practice: memory cannot refuse to be written.
 pub fn csv_bytes(rows: &[Vec<String>]) -> Result<Vec<u8>, DataError> {
     let failed = |e: String| DataError::new(format!("the table cannot be written: {e}"), "");
-    let mut writer = csv::WriterBuilder::new().flexible(true).from_writer(Vec::new());
+    let mut writer = csv::WriterBuilder::new()
+        .flexible(true)
+        .from_writer(Vec::new());
     for row in rows {
         let cells = row.iter().map(|c| csv_cell(c).into_owned());
         writer
@@ -46,7 +48,9 @@ pub fn workbook_bytes(rows: &[Vec<String>], columns: &[Look]) -> Result<Vec<u8>,
         for (c, cell) in row.iter().enumerate() {
             // Excel counts UTF-16 units.
             if cell.encode_utf16().count() > MOST_CELL {
-                let what = format!("the text is longer than the {MOST_CELL} characters of a spreadsheet's cell");
+                let what = format!(
+                    "the text is longer than the {MOST_CELL} characters of a spreadsheet's cell"
+                );
                 let e = DataError::new(what, "use the CSV sheet alone, or leave the response out");
                 return Err(e.at_row(r + 1).at_column(name(c)));
             }
@@ -65,7 +69,10 @@ pub fn workbook_bytes(rows: &[Vec<String>], columns: &[Look]) -> Result<Vec<u8>,
         .enumerate()
         .map(|(i, c)| {
             let at = i + 1;
-            format!("<col min=\"{at}\" max=\"{at}\" width=\"{}\" customWidth=\"1\"/>", c.width)
+            format!(
+                "<col min=\"{at}\" max=\"{at}\" width=\"{}\" customWidth=\"1\"/>",
+                c.width
+            )
         })
         .collect();
     let sheet = format!(
@@ -95,7 +102,10 @@ fn choices(columns: &[Look], rows: usize) -> String {
         .collect();
     match lists.len() {
         0 => String::new(),
-        n => format!("<dataValidations count=\"{n}\">{}</dataValidations>", lists.concat()),
+        n => format!(
+            "<dataValidations count=\"{n}\">{}</dataValidations>",
+            lists.concat()
+        ),
     }
 }
 
@@ -121,14 +131,22 @@ fn packed(sheet: &str) -> std::io::Result<Vec<u8>> {
     );
     let parts = [
         ("[Content_Types].xml", types),
-        ("_rels/.rels", relations(relation("r1", "officeDocument", "xl/workbook.xml"))),
+        (
+            "_rels/.rels",
+            relations(relation("r1", "officeDocument", "xl/workbook.xml")),
+        ),
         (
             "xl/workbook.xml",
-            format!("<workbook xmlns=\"{MAIN}\" xmlns:r=\"{OFFICE}\"><sheets><sheet name=\"labels\" sheetId=\"1\" r:id=\"r1\"/></sheets></workbook>"),
+            format!(
+                "<workbook xmlns=\"{MAIN}\" xmlns:r=\"{OFFICE}\"><sheets><sheet name=\"labels\" sheetId=\"1\" r:id=\"r1\"/></sheets></workbook>"
+            ),
         ),
         (
             "xl/_rels/workbook.xml.rels",
-            relations(relation("r1", "worksheet", "worksheets/sheet1.xml") + &relation("r2", "styles", "styles.xml")),
+            relations(
+                relation("r1", "worksheet", "worksheets/sheet1.xml")
+                    + &relation("r2", "styles", "styles.xml"),
+            ),
         ),
         ("xl/styles.xml", styles),
         ("xl/worksheets/sheet1.xml", sheet.to_owned()),
@@ -183,13 +201,24 @@ mod tests {
     #[test]
     fn what_is_written_is_read_back() {
         let text = "=1+1 <b>&\"x\"\n zwei\u{7}";
-        let rows: Vec<Vec<String>> = [["row", "Text", "H"], ["de-001", text, ""], ["de-002", "ไม่", "yes"]]
-            .map(|r| r.map(str::to_owned).to_vec())
-            .to_vec();
-        let looks = [Look::default(), Look { width: 60, ..Look::default() }, Look {
-            width: 8,
-            choices: vec!["no".into(), "yes".into()],
-        }];
+        let rows: Vec<Vec<String>> = [
+            ["row", "Text", "H"],
+            ["de-001", text, ""],
+            ["de-002", "ไม่", "yes"],
+        ]
+        .map(|r| r.map(str::to_owned).to_vec())
+        .to_vec();
+        let looks = [
+            Look::default(),
+            Look {
+                width: 60,
+                ..Look::default()
+            },
+            Look {
+                width: 8,
+                choices: vec!["no".into(), "yes".into()],
+            },
+        ];
         let book = workbook_bytes(&rows, &looks).unwrap();
         assert_eq!(book, workbook_bytes(&rows, &looks).unwrap());
         let back = table_from_bytes("x.xlsx", &book, Format::Spreadsheet, &["row"]).unwrap();
@@ -199,6 +228,9 @@ mod tests {
         let csv = String::from_utf8(csv_bytes(&rows).unwrap()).unwrap();
         assert!(csv.contains("\"'=1+1 <b>&\"\"x\"\"\n zwei"), "{csv}");
         assert!(workbook_bytes(&[vec!["x".repeat(40_000)]], &looks).is_err());
-        assert_eq!((name(0), name(26), name(27)), ("A".into(), "AA".into(), "AB".into()));
+        assert_eq!(
+            (name(0), name(26), name(27)),
+            ("A".into(), "AA".into(), "AB".into())
+        );
     }
 }

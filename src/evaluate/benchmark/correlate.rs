@@ -50,13 +50,7 @@ pub struct Correlated {
 }
 
 /// The correlation of points.
-pub fn correlated(
-    x: &str,
-    y: &str,
-    over: &str,
-    points: Vec<Point>,
-    level: f64,
-) -> Correlated {
+pub fn correlated(x: &str, y: &str, over: &str, points: Vec<Point>, level: f64) -> Correlated {
     let xs: Vec<f64> = points.iter().map(|p| p.x).collect();
     let ys: Vec<f64> = points.iter().map(|p| p.y).collect();
     let n = points.len();

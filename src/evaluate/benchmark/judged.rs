@@ -73,13 +73,6 @@ pub struct Line {
     pub rates: BTreeMap<String, Standing>,
 }
 
-impl Line {
-    /// What tells the prompt apart from all others.
-    pub fn key(&self) -> (&Locale, &str) {
-        (&self.locale, &self.prompt)
-    }
-}
-
 /// The line of a response: outcome, contradiction and rates by the task's rules. Labels that are
 /// missing are never guessed (see [`Standing`]).
 pub fn judged(task: &Task, given: Given<'_>) -> Line {

@@ -71,11 +71,17 @@ pub struct Prompt {
 /// Names of the things that are read, each with the names of its column, the likeliest first.
 const JAILBREAK: &[(&str, &[&str])] = &[
     ("id", &["id"]),
-    ("prompt", &["attack_prompt", "attack_prompt_local", "prompt"]),
+    (
+        "prompt",
+        &["attack_prompt", "attack_prompt_local", "prompt"],
+    ),
     ("category", &["category"]),
     ("subcategory", &["subcategory_english", "subcategory"]),
     ("sharing", &["subcategory_type", "sharing", "type"]),
-    ("group", &["base_query_english", "base_query_local", "base_query"]),
+    (
+        "group",
+        &["base_query_english", "base_query_local", "base_query"],
+    ),
     ("locale", &["locale", "country"]),
     ("context", &["country_context", "context"]),
 ];
@@ -86,7 +92,10 @@ const CULTURAL: &[(&str, &[&str])] = &[
     ("category", &["category"]),
     ("subcategory", &["sensitivity_english", "sensitivity"]),
     ("sharing", &["subcategory_type", "sharing", "type"]),
-    ("group", &["base_query_english", "sensitivity_english", "base_query"]),
+    (
+        "group",
+        &["base_query_english", "sensitivity_english", "base_query"],
+    ),
     ("locale", &["locale", "country"]),
 ];
 const ENGLISH: &[(&str, &[&str])] = &[
@@ -302,10 +311,7 @@ fn prompt(
     given: Option<&Locale>,
 ) -> Result<Prompt, DataError> {
     let id = header.need(row, "id")?;
-    let mut fields = BTreeMap::from([(
-        kind.sent().to_owned(),
-        header.need(row, kind.sent())?,
-    )]);
+    let mut fields = BTreeMap::from([(kind.sent().to_owned(), header.need(row, kind.sent())?)]);
     match kind {
         Kind::Jailbreak => {
             if let Some(context) = header.get(row, "context") {
@@ -365,11 +371,11 @@ pub fn share(prompts: &mut [Prompt]) {
         return;
     }
     for p in prompts.iter_mut() {
-        p.sharing = of
-            .get(&normalise(&p.subcategory))
-            .map(|countries| match countries.len() == all.len() {
+        p.sharing = of.get(&normalise(&p.subcategory)).map(|countries| {
+            match countries.len() == all.len() {
                 true => Sharing::Shared,
                 false => Sharing::Flexible,
-            });
+            }
+        });
     }
 }

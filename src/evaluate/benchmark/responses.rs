@@ -47,7 +47,16 @@ pub struct Response {
 
 const KNOWN: &[(&str, &[&str])] = &[
     ("id", &["id", "prompt_id", "scenario_id", "item", "item_id"]),
-    ("response", &["response", "model_response", "answer", "output", "completion"]),
+    (
+        "response",
+        &[
+            "response",
+            "model_response",
+            "answer",
+            "output",
+            "completion",
+        ],
+    ),
     ("model", &["model", "model_name", "target", "target_model"]),
     ("locale", &["locale", "country"]),
 ];
@@ -63,10 +72,17 @@ pub fn read_responses(
     file: &ResponseFile<'_>,
 ) -> Result<Vec<Response>, DataError> {
     let criteria: Vec<&str> = task.criteria.iter().map(|c| c.name.as_str()).collect();
-    let names: Vec<&str> = KNOWN.iter().map(|(n, _)| *n).chain(criteria.clone()).collect();
+    let names: Vec<&str> = KNOWN
+        .iter()
+        .map(|(n, _)| *n)
+        .chain(criteria.clone())
+        .collect();
     check_columns(file.columns, &names, file.path)?;
     let mapped = file.columns.get("response").map(String::as_str);
-    let wanted: Vec<&str> = mapped.into_iter().chain(KNOWN[1].1.iter().copied()).collect();
+    let wanted: Vec<&str> = mapped
+        .into_iter()
+        .chain(KNOWN[1].1.iter().copied())
+        .collect();
     let table = open(file.path, &wanted)?;
     let mut known: Vec<(&str, &[&str])> = KNOWN.to_vec();
     // Labels are read where they are mapped: a column that happens to be called `R` is no label.
@@ -95,7 +111,9 @@ pub fn read_responses(
             (true, _) => header.need(row, "model")?,
             (false, given) => given.unwrap_or_default().to_owned(),
         };
-        let given = file.locale.or(if header.has("locale") { None } else { only });
+        let given = file
+            .locale
+            .or(if header.has("locale") { None } else { only });
         let response = Response {
             locale: header.locale(row, given)?,
             prompt: header.need(row, "id")?,
@@ -185,7 +203,11 @@ impl Reader<'_> {
         };
         let name = |c: usize| &self.task.criteria[c].name;
         let shown = self.unknown.iter().take(20).map(|((c, text), (n, row))| {
-            format!("{}: {} ({n} times, first in row {row})", name(*c), quoted(text))
+            format!(
+                "{}: {} ({n} times, first in row {row})",
+                name(*c),
+                quoted(text)
+            )
         });
         let list: Vec<String> = shown.collect();
         let labels: Vec<&str> = self.task.criteria[*c]

@@ -29,7 +29,11 @@ pub struct CriterionAgreement {
     pub agreement: Agreement,
 }
 
-/// The agreement on every criterion that people labelled.
+/// Name of the column that holds what most people said, where there are several.
+pub const MAJORITY: &str = "people's majority";
+
+/// The agreement on every criterion that people labelled. Where several people labelled, what most of
+/// them said stands beside them as [`MAJORITY`], so that it is compared with each judge as they are.
 ///
 /// # Errors
 /// Names of raters or judges that are the same, or figures that cannot be made.
@@ -46,14 +50,16 @@ pub fn agreements(
     raters.dedup();
     let mut out = Vec::new();
     for criterion in &task.criteria {
-        let told = labels.iter().any(|l| l.labels.contains_key(&criterion.name));
+        let told = labels
+            .iter()
+            .any(|l| l.labels.contains_key(&criterion.name));
         if !told {
             continue;
         }
         let table = table(sample, labels, judges, &raters, &criterion.name);
         let spec = Spec {
             item: vec!["item".into()],
-            judges: judges.iter().map(|j| j.name.clone()).collect(),
+            judges: names(&raters, judges),
             locale: Some("locale".into()),
             group: Some("group".into()),
             scale: Scale::Nominal,
@@ -71,15 +77,35 @@ pub fn agreements(
             seed,
             ..Plan::new(spec.scale, labelled.items.len())
         };
-        let agreement = agree(&labelled, &plan).map_err(|e| {
-            DataError::new(format!("{}: {e}", criterion.name), "label more rows")
-        })?;
+        let agreement = agree(&labelled, &plan)
+            .map_err(|e| DataError::new(format!("{}: {e}", criterion.name), "label more rows"))?;
         out.push(CriterionAgreement {
             criterion: criterion.name.clone(),
             agreement,
         });
     }
     Ok(out)
+}
+
+/// Columns that are compared besides the raters'.
+fn names(raters: &[&str], judges: &[Judged<'_>]) -> Vec<String> {
+    let majority = (raters.len() > 1).then(|| MAJORITY.to_owned());
+    let own = judges.iter().map(|j| j.name.clone());
+    majority.into_iter().chain(own).collect()
+}
+
+/// The label that most gave; blank where none did, or several.
+fn majority(labels: &[String]) -> String {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for label in labels.iter().filter(|l| !l.is_empty()) {
+        *counts.entry(label).or_default() += 1;
+    }
+    let most = counts.values().max().copied().unwrap_or(0);
+    let mut top = counts.iter().filter(|(_, n)| **n == most);
+    match (top.next(), top.next()) {
+        (Some((label, _)), None) => (*label).to_owned(),
+        _ => String::new(),
+    }
 }
 
 /// One row per row of the sample that somebody labelled.
@@ -105,7 +131,7 @@ fn table(
         .collect();
     let mut header = vec!["item".to_owned(), "locale".to_owned(), "group".to_owned()];
     header.extend(raters.iter().map(|r| (*r).to_owned()));
-    header.extend(judges.iter().map(|j| j.name.clone()));
+    header.extend(names(raters, judges));
     let mut rows = Vec::new();
     for (at, drawn) in sample.rows.iter().enumerate() {
         let own: Vec<String> = raters
@@ -119,7 +145,11 @@ fn table(
         if own.iter().all(String::is_empty) {
             continue;
         }
-        let key = (drawn.model.as_str(), drawn.locale.as_str(), drawn.prompt.as_str());
+        let key = (
+            drawn.model.as_str(),
+            drawn.locale.as_str(),
+            drawn.prompt.as_str(),
+        );
         let lines: Vec<Option<&&Line>> = verdicts.iter().map(|v| v.get(&key)).collect();
         let group = lines.iter().flatten().next().map(|l| l.group.clone());
         let mut cells = vec![
@@ -127,7 +157,9 @@ fn table(
             drawn.locale.to_string(),
             group.unwrap_or_else(|| drawn.row.clone()),
         ];
+        let most = (raters.len() > 1).then(|| majority(&own));
         cells.extend(own);
+        cells.extend(most);
         cells.extend(lines.iter().map(|l| {
             let label = l.and_then(|l| l.labels.get(criterion)?.clone());
             label.unwrap_or_default()

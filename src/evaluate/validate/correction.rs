@@ -95,9 +95,12 @@ type People<'a> = HashMap<(&'a str, &'a str, &'a str), (Vec<Option<usize>>, f64)
 fn people<'a>(task: &Task, sample: &'a Sample, labels: &[LabelLine]) -> People<'a> {
     let mut votes: HashMap<&str, Vec<Vec<u32>>> = HashMap::new();
     for line in labels {
-        let own = votes
-            .entry(&line.row)
-            .or_insert_with(|| task.criteria.iter().map(|c| vec![0; c.labels.len()]).collect());
+        let own = votes.entry(&line.row).or_insert_with(|| {
+            task.criteria
+                .iter()
+                .map(|c| vec![0; c.labels.len()])
+                .collect()
+        });
         for (criterion, label) in &line.labels {
             let place = task.criterion_index(criterion).and_then(|c| {
                 let label = task.criteria[c].label_index(label)?;
@@ -140,14 +143,24 @@ fn corrected(
         let cluster = *clusters
             .entry((line.locale.as_str(), line.group.as_str()))
             .or_insert(next);
-        let judge = said(line.rates.get(&rate.name).copied().unwrap_or(Standing::Open));
-        let key = (line.model.as_str(), line.locale.as_str(), line.prompt.as_str());
-        let known = people.get(&key).and_then(|(labels, weight)| {
-            match rate.standing(task, labels) {
-                Standing::Open | Standing::OpenMiss => None,
-                decided => Some((said(decided), *weight)),
-            }
-        });
+        let judge = said(
+            line.rates
+                .get(&rate.name)
+                .copied()
+                .unwrap_or(Standing::Open),
+        );
+        let key = (
+            line.model.as_str(),
+            line.locale.as_str(),
+            line.prompt.as_str(),
+        );
+        let known =
+            people
+                .get(&key)
+                .and_then(|(labels, weight)| match rate.standing(task, labels) {
+                    Standing::Open | Standing::OpenMiss => None,
+                    decided => Some((said(decided), *weight)),
+                });
         // The sample is balanced and not drawn evenly, so the judge's rate is taken over everything.
         all.push(Imputed { judge, cluster });
         if let Some((people, weight)) = known {

@@ -65,7 +65,10 @@ pub fn draw(lines: &[Line], per_country: usize, seed: u64) -> Vec<Drawn> {
                 own
             })
             .collect();
-        let expected = shares(&strata.iter().map(Vec::len).collect::<Vec<_>>(), per_country);
+        let expected = shares(
+            &strata.iter().map(Vec::len).collect::<Vec<_>>(),
+            per_country,
+        );
         let mut picked = pick(&strata, per_country, &mut rng);
         // Rows of one model or category must not stand together.
         shuffle(&mut picked, &mut rng);
@@ -105,11 +108,7 @@ fn shares(sizes: &[usize], wanted: usize) -> Vec<f64> {
     out
 }
 
-fn pick<'a>(
-    strata: &[Vec<&'a Line>],
-    wanted: usize,
-    rng: &mut impl Rng,
-) -> Vec<(usize, &'a Line)> {
+fn pick<'a>(strata: &[Vec<&'a Line>], wanted: usize, rng: &mut impl Rng) -> Vec<(usize, &'a Line)> {
     let mut out = Vec::new();
     let mut round = 0;
     while out.len() < wanted {

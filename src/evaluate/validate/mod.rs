@@ -8,7 +8,7 @@ mod draw;
 mod read;
 mod sheet;
 
-pub use agreement::{CriterionAgreement, Judged, agreements};
+pub use agreement::{CriterionAgreement, Judged, MAJORITY, agreements};
 pub use correction::{CorrectedRate, corrections};
 pub use draw::{Drawn, Sample, draw};
 pub use read::{LabelLine, Problem, ProblemKind, ReadBack, Spellings, read_sheets};

@@ -112,14 +112,21 @@ pub fn read_sheets(
 /// (criterion, spelling) -> (times, file, first row).
 type Unknown = BTreeMap<(String, String), (usize, String, usize)>;
 
+/// What one person wrote about one row, with its file and the row there.
+struct Seen {
+    labels: BTreeMap<String, String>,
+    file: String,
+    line: usize,
+}
+
 struct Reader<'a> {
     task: &'a Task,
     sample: &'a Sample,
     places: BTreeMap<String, usize>,
     spellings: &'a Spellings,
     unknown: Unknown,
-    /// (place in the sample, rater) -> labels, with their file and row.
-    seen: BTreeMap<(usize, String), (BTreeMap<String, String>, String, usize)>,
+    /// By place in the sample and rater.
+    seen: BTreeMap<(usize, String), Seen>,
     problems: Vec<Problem>,
 }
 
@@ -163,7 +170,10 @@ impl Reader<'_> {
             .collect();
         let drawn = &self.sample.rows[at];
         if digest(&texts) != drawn.texts {
-            let what = format!("the texts of row {} are not those that were drawn", drawn.row);
+            let what = format!(
+                "the texts of row {} are not those that were drawn",
+                drawn.row
+            );
             self.problem(ProblemKind::Changed, &table.file, Some(row.number), what);
         }
     }
@@ -192,7 +202,11 @@ impl Reader<'_> {
             }
         }
         if !blank.is_empty() {
-            let what = format!("{} without a label: {}", row_name(row, table), blank.join(", "));
+            let what = format!(
+                "{} without a label: {}",
+                row_name(row, table),
+                blank.join(", ")
+            );
             self.problem(ProblemKind::Blank, &table.file, Some(row.number), what);
         }
         out
@@ -202,11 +216,14 @@ impl Reader<'_> {
     fn label(&self, criterion: &str, text: &str) -> Option<String> {
         let c = &self.task.criteria[self.task.criterion_index(criterion)?];
         let same = |from: &str| normalise(from) == normalise(text);
-        let mapped = self.spellings.iter().find(|(from, _)| match from.split_once('.') {
-            // A spelling of one criterion: `H.ja`.
-            Some((of, rest)) if of.eq_ignore_ascii_case(criterion) => same(rest),
-            _ => same(from),
-        });
+        let mapped = self
+            .spellings
+            .iter()
+            .find(|(from, _)| match from.split_once('.') {
+                // A spelling of one criterion: `H.ja`.
+                Some((of, rest)) if of.eq_ignore_ascii_case(criterion) => same(rest),
+                _ => same(from),
+            });
         let index = match mapped {
             Some((_, label)) => c.label_index(label),
             // A spreadsheet writes 1 as 1.0 where a column holds numbers.
@@ -228,10 +245,19 @@ impl Reader<'_> {
         let key = (at, rater.to_owned());
         let name = &self.sample.rows[at].row;
         match self.seen.get_mut(&key) {
-            None => _ = self.seen.insert(key, (labels, file.to_owned(), line)),
-            Some((first, other, row)) => {
+            None => {
+                let file = file.to_owned();
+                self.seen.insert(key, Seen { labels, file, line });
+            }
+            Some(Seen {
+                labels: first,
+                file: other,
+                line: row,
+            }) => {
                 let place = format!("row {row} of {other}");
-                let differ = labels.iter().any(|(c, l)| first.get(c).is_some_and(|f| f != l));
+                let differ = labels
+                    .iter()
+                    .any(|(c, l)| first.get(c).is_some_and(|f| f != l));
                 let (kind, what) = match differ {
                     true => (
                         ProblemKind::Conflict,
@@ -262,7 +288,10 @@ impl Reader<'_> {
 
     fn end(mut self, files: &[(String, PathBuf)]) -> ReadBack {
         for ((criterion, text), (n, file, line)) in std::mem::take(&mut self.unknown) {
-            let what = format!("{criterion}: {} is no label ({n} times, first here)", quoted(&text));
+            let what = format!(
+                "{criterion}: {} is no label ({n} times, first here)",
+                quoted(&text)
+            );
             self.problem(ProblemKind::UnknownLabel, &file, Some(line), what);
         }
         let raters: BTreeSet<&String> = files.iter().map(|(r, _)| r).collect();
@@ -279,14 +308,19 @@ impl Reader<'_> {
                 if theirs && !self.seen.contains_key(&(at, rater.clone())) {
                     let what = format!("{rater} has no row {}", drawn.row);
                     let kind = ProblemKind::Missing;
-                    self.problems.push(Problem { kind, file: String::new(), line: None, what });
+                    self.problems.push(Problem {
+                        kind,
+                        file: String::new(),
+                        line: None,
+                        what,
+                    });
                 }
             }
         }
-        let line = |((at, rater), (labels, ..)): ((usize, String), (BTreeMap<String, String>, String, usize))| LabelLine {
+        let line = |((at, rater), seen): ((usize, String), Seen)| LabelLine {
             row: self.sample.rows[at].row.clone(),
             rater,
-            labels,
+            labels: seen.labels,
         };
         let labels = self.seen.into_iter().map(line);
         ReadBack {

@@ -150,7 +150,11 @@ impl EvaluationConfig {
             if let Some((message, help)) = config.dangerous() {
                 let secret = message.contains("key_env");
                 return Err(ConfigError::Set {
-                    given: if secret { "…key_env=…".into() } else { given.clone() },
+                    given: if secret {
+                        "…key_env=…".into()
+                    } else {
+                        given.clone()
+                    },
                     message,
                     help: Some(help.to_owned()),
                 });

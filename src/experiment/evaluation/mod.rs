@@ -6,9 +6,7 @@ mod plan;
 mod run;
 mod summary;
 
-pub use config::{
-    EvaluationConfig, JudgedBy, PromptsConfig, ResponsesConfig, TargetConfig,
-};
+pub use config::{EvaluationConfig, JudgedBy, PromptsConfig, ResponsesConfig, TargetConfig};
 pub use plan::{EvaluationError, EvaluationPlan};
 pub use run::{Quoted, evaluate, quote};
 pub use summary::{EvaluationSummary, Read, TargetSummary, read};

@@ -68,11 +68,7 @@ impl EvaluationPlan {
         };
         let judge = version(base, &config)?;
         if judge.task.name != kind.name() {
-            let what = format!(
-                "the task `{}` is not `{}`",
-                judge.task.name,
-                kind.name()
-            );
+            let what = format!("the task `{}` is not `{}`", judge.task.name, kind.name());
             let advice = "name the folder of the task that belongs to the subcommand, as in \
                           judge-prompts/cultural for `pluralis evaluate cultural`";
             return Err(refuse(what, advice));
@@ -124,7 +120,10 @@ impl EvaluationPlan {
         for name in own.chain(self.given.iter().map(|(model, _)| model)) {
             if name.trim().is_empty() || !names.insert(name) {
                 let what = format!("the model name {} is empty or there twice", quoted(name));
-                return Some((what, "every target and every model of a file has its own name"));
+                return Some((
+                    what,
+                    "every target and every model of a file has its own name",
+                ));
             }
         }
         let unlabelled = self
@@ -132,7 +131,8 @@ impl EvaluationPlan {
             .iter()
             .any(|(_, of)| of.iter().any(|(_, r)| r.labels.is_none()));
         if config.judge.is_none() && (unlabelled || !config.targets.is_empty()) {
-            let advice = "add [judge], or map the labels of the responses, as in columns = { R = \"…\" }";
+            let advice =
+                "add [judge], or map the labels of the responses, as in columns = { R = \"…\" }";
             return Some(("responses without labels need a judge".into(), advice));
         }
         None
@@ -170,7 +170,8 @@ impl EvaluationPlan {
     /// The models in the order of reports.
     pub fn models(&self) -> Vec<&str> {
         let own = self.config.targets.iter().map(|t| t.name.as_str());
-        own.chain(self.given.iter().map(|(m, _)| m.as_str())).collect()
+        own.chain(self.given.iter().map(|(m, _)| m.as_str()))
+            .collect()
     }
 
     /// The text that a target is sent for a prompt.
@@ -286,6 +287,7 @@ fn read_all_responses(
     let locales: BTreeSet<&Locale> = prompts.iter().map(|p| &p.locale).collect();
     let only = locales.iter().next().filter(|_| locales.len() == 1);
     let mut out: GivenByModel = Vec::new();
+    let mut taken = BTreeSet::new();
     for file in &config.responses {
         let path = base.join(&file.file);
         let read = read_responses(
@@ -318,7 +320,7 @@ fn read_all_responses(
                 out.push((response.model.clone(), Vec::new()));
                 out.len() - 1
             });
-            if out[place].1.iter().any(|(other, _)| *other == at) {
+            if !taken.insert((place, at)) {
                 let what = format!(
                     "{} has a response to {} in an earlier file",
                     quoted(&response.model),

@@ -105,7 +105,12 @@ impl Models {
     }
 
     /// Of the targets, then of the judge.
-    fn identities(&self) -> (Vec<crate::endpoint::Identity>, Option<crate::endpoint::Identity>) {
+    fn identities(
+        &self,
+    ) -> (
+        Vec<crate::endpoint::Identity>,
+        Option<crate::endpoint::Identity>,
+    ) {
         (
             self.targets.iter().map(|t| t.identity().clone()).collect(),
             self.judge.as_ref().map(|j| j.identity().clone()),
@@ -155,12 +160,17 @@ async fn lines(
             seed: Some(plan.config.seed),
         };
         let replies = target.ask(&questions, 0).await?;
-        open.extend(plan.prompts.iter().zip(replies).map(|(prompt, reply)| Open {
-            model: &config.name,
-            prompt,
-            reply,
-            labels: None,
-        }));
+        open.extend(
+            plan.prompts
+                .iter()
+                .zip(replies)
+                .map(|(prompt, reply)| Open {
+                    model: &config.name,
+                    prompt,
+                    reply,
+                    labels: None,
+                }),
+        );
     }
     for (model, of) in &plan.given {
         open.extend(of.iter().map(|(at, response)| Open {
@@ -214,7 +224,11 @@ async fn verdicts(
 fn items(plan: &EvaluationPlan, open: &[Open<'_>]) -> (Vec<usize>, Vec<Item>) {
     let mut out = (Vec::new(), Vec::new());
     for (at, o) in open.iter().enumerate() {
-        let Some(text) = o.reply.text().filter(|_| o.labels.is_none() && !o.reply.is_blank()) else {
+        let Some(text) = o
+            .reply
+            .text()
+            .filter(|_| o.labels.is_none() && !o.reply.is_blank())
+        else {
             continue;
         };
         // The plan has checked every prompt with a response; a text of a model cannot break it.
@@ -251,14 +265,20 @@ fn given<'a>(plan: &EvaluationPlan, open: Open<'a>, verdict: Option<Verdict>) ->
         (Reply::Failed { message, .. }, ..) => (none, Some(failed("target-failed", message))),
         (_, Some(labels), _) => {
             let blank = labels.iter().any(Option::is_none);
-            (labels, blank.then(|| failed("unlabelled", "a label's cell is blank")))
+            (
+                labels,
+                blank.then(|| failed("unlabelled", "a label's cell is blank")),
+            )
         }
         (_, None, Some(verdict)) => {
             unpaid = verdict.readings.contains(&Reading::Unpaid);
             read(plan, open.prompt, &verdict)
         }
         (reply, None, None) if reply.is_blank() => (of_nothing(plan), None),
-        (_, None, None) => (none, Some(failed("endpoint", "the response was not judged"))),
+        (_, None, None) => (
+            none,
+            Some(failed("endpoint", "the response was not judged")),
+        ),
     };
     Given {
         model: open.model,
@@ -324,11 +344,17 @@ fn finish(
     let path = |name: &str| dir.join(name);
     jsonl(
         "prompts.jsonl",
-        plan.prompts.iter().map(|p| json(&path("prompts.jsonl"), p)).collect(),
+        plan.prompts
+            .iter()
+            .map(|p| json(&path("prompts.jsonl"), p))
+            .collect(),
     )?;
     jsonl(
         "verdicts.jsonl",
-        lines.iter().map(|l| json(&path("verdicts.jsonl"), l)).collect(),
+        lines
+            .iter()
+            .map(|l| json(&path("verdicts.jsonl"), l))
+            .collect(),
     )?;
     let path = dir.join("summary.json");
     let text = serde_json::to_string_pretty(summary).map_err(|e| RunError::Io {
@@ -354,20 +380,33 @@ pub struct Quoted {
 /// [`RunError`]: an endpoint that cannot be opened, a cache that cannot be read, a version that does
 /// not render.
 pub fn quote(plan: &EvaluationPlan, options: &RunOptions) -> Result<Quoted, RunError> {
-    let models = Models::open(plan, &RunOptions { offline: true, ..options.clone() })?;
+    let models = Models::open(
+        plan,
+        &RunOptions {
+            offline: true,
+            ..options.clone()
+        },
+    )?;
     let existing = options.cache.clone().filter(|c| c.exists());
-    let ledger = ledger(plan, &RunOptions { cache: existing, ..options.clone() }, None)?;
+    let ledger = ledger(
+        plan,
+        &RunOptions {
+            cache: existing,
+            ..options.clone()
+        },
+        None,
+    )?;
     let questions: Vec<&str> = plan.prompts.iter().map(|p| plan.question(p)).collect();
-    let of = |(config, endpoint): (&super::TargetConfig, &Box<dyn Endpoint>)| {
+    let mut targets = Vec::new();
+    for (config, endpoint) in plan.config.targets.iter().zip(&models.targets) {
         let target = Target {
             endpoint: endpoint.as_ref(),
             ledger: &ledger,
             asking: &config.asking,
             seed: Some(plan.config.seed),
         };
-        (config.name.clone(), target.quote(&questions, 0))
-    };
-    let targets = plan.config.targets.iter().zip(&models.targets).map(of).collect();
+        targets.push((config.name.clone(), target.quote(&questions, 0)));
+    }
     let given: usize = plan
         .given
         .iter()

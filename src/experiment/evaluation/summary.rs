@@ -91,7 +91,13 @@ pub(super) fn summary(
     for prompt in &plan.prompts {
         *prompts.entry(prompt.locale.to_string()).or_default() += 1;
     }
-    let rates: Vec<String> = plan.judge.task.rates.iter().map(|r| r.name.clone()).collect();
+    let rates: Vec<String> = plan
+        .judge
+        .task
+        .rates
+        .iter()
+        .map(|r| r.name.clone())
+        .collect();
     let mut pairs = Vec::new();
     for (i, x) in rates.iter().enumerate() {
         for y in &rates[i + 1..] {
@@ -136,7 +142,10 @@ fn notes(lines: &[Line], models: &[TargetSummary], ledger: &Ledger) -> Vec<Strin
         notes.push(format!("a cap ended the spending: {e}"));
     }
     let cut = lines.iter().filter(|l| {
-        matches!(l.reply, crate::evaluate::target::Reply::Text { cut: true, .. })
+        matches!(
+            l.reply,
+            crate::evaluate::target::Reply::Text { cut: true, .. }
+        )
     });
     let cut = cut.count();
     if cut > 0 {
@@ -176,11 +185,13 @@ pub fn read(dir: &Path) -> Result<Read, RunError> {
         source: std::io::Error::other(what),
     };
     let summary: EvaluationSummary = serde_json::from_str(&text("summary.json")?).map_err(|e| {
-        let what = format!("this is no summary of an evaluation ({e}); name a folder that `pluralis evaluate` made");
+        let what = format!(
+            "this is no summary of an evaluation ({e}); name a folder that `pluralis evaluate` made"
+        );
         wrong("summary.json", what)
     })?;
-    let task = parse_task(&text("task.toml")?, None)
-        .map_err(|e| wrong("task.toml", e.to_string()))?;
+    let task =
+        parse_task(&text("task.toml")?, None).map_err(|e| wrong("task.toml", e.to_string()))?;
     Ok(Read {
         prompts: jsonl(&text("prompts.jsonl")?).map_err(|e| wrong("prompts.jsonl", e))?,
         lines: jsonl(&text("verdicts.jsonl")?).map_err(|e| wrong("verdicts.jsonl", e))?,

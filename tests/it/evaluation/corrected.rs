@@ -20,7 +20,12 @@ fn all(hit: bool) -> Said {
 }
 
 fn bits(value: &Value) -> Vec<bool> {
-    value.as_array().unwrap().iter().map(|v| v.as_i64() == Some(1)).collect()
+    value
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|v| v.as_i64() == Some(1))
+        .collect()
 }
 
 fn near(a: f64, b: f64) {
@@ -30,7 +35,11 @@ fn near(a: f64, b: f64) {
 #[test]
 fn rates_equal_those_of_the_reference_package() {
     for case in golden()["corrected"].as_array().unwrap() {
-        let (people, judge, rest) = (bits(&case["people"]), bits(&case["judge"]), bits(&case["rest"]));
+        let (people, judge, rest) = (
+            bits(&case["people"]),
+            bits(&case["judge"]),
+            bits(&case["rest"]),
+        );
         let labelled: Vec<Checked> = people
             .iter()
             .zip(&judge)
@@ -61,7 +70,10 @@ fn rates_equal_those_of_the_reference_package() {
             values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n * n)
         };
         let n = people.len() as f64;
-        let errors = people.iter().zip(&judge).map(|(p, j)| f(*p) - c.lambda * f(*j));
+        let errors = people
+            .iter()
+            .zip(&judge)
+            .map(|(p, j)| f(*p) - c.lambda * f(*j));
         let rectifier = spread(errors.collect());
         let imputed = spread(rest.iter().map(|j| c.lambda * f(*j)).collect());
         near(c.variance - c.padding, rectifier * n / (n - 1.0) + imputed);
@@ -200,8 +212,14 @@ fn an_uneven_sample_is_weighed() {
         };
         // 0.9 of 0.2 and 0.1 of 0.8.
         let truth = 0.26;
-        with += usize::from(covered(&correct(&sample(true), &imputed, 0.95).unwrap(), truth));
-        without += usize::from(covered(&correct(&sample(false), &imputed, 0.95).unwrap(), truth));
+        with += usize::from(covered(
+            &correct(&sample(true), &imputed, 0.95).unwrap(),
+            truth,
+        ));
+        without += usize::from(covered(
+            &correct(&sample(false), &imputed, 0.95).unwrap(),
+            truth,
+        ));
     }
     let (with, without) = (with as f64 / runs as f64, without as f64 / runs as f64);
     assert!(with > 0.92, "{with}");
@@ -211,8 +229,14 @@ fn an_uneven_sample_is_weighed() {
 #[test]
 fn too_few_labels_and_no_eligible_item_are_said() {
     let item = |i: usize, eligible: bool| Checked {
-        judge: Said { hit: false, eligible },
-        people: Said { hit: false, eligible },
+        judge: Said {
+            hit: false,
+            eligible,
+        },
+        people: Said {
+            hit: false,
+            eligible,
+        },
         weight: 1.0,
         cluster: i,
     };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pluralis::evaluate::benchmark::{Better, Line, correlated, correlations, Point};
+use pluralis::evaluate::benchmark::{Better, Line, Point, correlated, correlations};
 use pluralis::evaluate::leaderboard::board;
 use pluralis::evaluate::target::Reply;
 use pluralis::locale::Locale;
@@ -52,7 +52,12 @@ fn lines(seed: u64, rates: &[(&str, f64)], countries: &[&str], prompts: usize) -
 
 #[test]
 fn what_is_far_apart_is_ranked_and_what_is_alike_shares_its_ranks() {
-    let all = lines(1, &[("a", 0.5), ("b", 0.1), ("c", 0.12)], &["de-DE", "ko-KR"], 150);
+    let all = lines(
+        1,
+        &[("a", 0.5), ("b", 0.1), ("c", 0.12)],
+        &["de-DE", "ko-KR"],
+        150,
+    );
     let board = board("ASR", Better::Low, &all, 0.95, 0).unwrap();
     let rank = |model: &str| board.models.iter().find(|m| m.model == model).unwrap().rank;
     assert_eq!(rank("a"), Some((3, 3)));
@@ -63,11 +68,22 @@ fn what_is_far_apart_is_ranked_and_what_is_alike_shares_its_ranks() {
     let ab = &board.pairs[0];
     assert_eq!(ab.n, 300);
     // The difference is that of the shown means, as all answered everything.
-    let value = |m: &str| board.models.iter().find(|x| x.model == m).unwrap().value.unwrap();
+    let value = |m: &str| {
+        board
+            .models
+            .iter()
+            .find(|x| x.model == m)
+            .unwrap()
+            .value
+            .unwrap()
+    };
     assert!((ab.difference - (value("a") - value("b"))).abs() < 1e-12);
     // The same rate where more is better turns the order round.
     let turned = super::leaderboard::board("ASR", Better::High, &all, 0.95, 0).unwrap();
-    assert_eq!((turned.models[0].model.as_str(), turned.models[0].rank), ("a", Some((1, 1))));
+    assert_eq!(
+        (turned.models[0].model.as_str(), turned.models[0].rank),
+        ("a", Some((1, 1)))
+    );
 }
 
 #[test]
@@ -138,7 +154,10 @@ fn correlations_are_over_means_and_say_when_there_are_too_few() {
     let y = lines(6, &rates, &["de-DE", "ko-KR"], 200);
     let [models, countries] = correlations(("ASR", &x), ("ASR", &y), 0.95);
     let pearson = models.pearson.unwrap();
-    assert!(pearson.value > 0.98 && pearson.interval.low > 0.6, "{pearson:?}");
+    assert!(
+        pearson.value > 0.98 && pearson.interval.low > 0.6,
+        "{pearson:?}"
+    );
     assert!(models.spearman.unwrap().value > 1.0 - 1e-9);
     assert_eq!(models.points.len(), 5);
     let why = countries.undefined.unwrap();

@@ -72,7 +72,9 @@ fn answer(mut stream: TcpStream, state: &State) -> std::io::Result<()> {
     let body: Value = serde_json::from_slice(&body)?;
     state.calls.fetch_add(1, Ordering::SeqCst);
     let asked = body["messages"].as_array().and_then(|m| m.last());
-    let text = asked.and_then(|m| m["content"].as_str()).unwrap_or_default();
+    let text = asked
+        .and_then(|m| m["content"].as_str())
+        .unwrap_or_default();
     let (status, body) = match body["model"].as_str().unwrap_or_default() {
         "judge" => said(&judge(text)),
         "stern" => said(&stern(text)),

@@ -17,7 +17,17 @@ fn json(path: &Path) -> Value {
 fn sampled(dir: &Path, server: &Server, per_country: &str) -> Value {
     let config = jailbreak(dir, server, "");
     run(dir, "jailbreak", &config, "r", &[]);
-    let args = ["validate", "draw", "r", "--per-country", per_country, "--seed", "3", "--out", "v"];
+    let args = [
+        "validate",
+        "draw",
+        "r",
+        "--per-country",
+        per_country,
+        "--seed",
+        "3",
+        "--out",
+        "v",
+    ];
     let done = pluralis(dir, &args);
     assert!(done.status.success(), "{}", text(&done.stderr));
     json(&dir.join("v/sample.json"))
@@ -28,11 +38,20 @@ fn rows(sample: &Value) -> &Vec<Value> {
 }
 
 /// Fills in a sheet: the labels of a careful reader, in the given words.
-fn fill(dir: &Path, country: &str, to: &str, words: (&str, &str), edit: impl Fn(usize, &mut Vec<String>)) {
+fn fill(
+    dir: &Path,
+    country: &str,
+    to: &str,
+    words: (&str, &str),
+    edit: impl Fn(usize, &mut Vec<String>),
+) {
     let path = dir.join(format!("v/{country}.csv"));
     let mut reader = csv::Reader::from_path(path).unwrap();
     let header = reader.headers().unwrap().clone();
-    let mut writer = csv::WriterBuilder::new().flexible(true).from_path(dir.join(to)).unwrap();
+    let mut writer = csv::WriterBuilder::new()
+        .flexible(true)
+        .from_path(dir.join(to))
+        .unwrap();
     writer.write_record(&header).unwrap();
     let at = |name: &str| header.iter().position(|h| h == name).unwrap();
     for (i, record) in reader.records().enumerate() {
@@ -40,7 +59,12 @@ fn fill(dir: &Path, country: &str, to: &str, words: (&str, &str), edit: impl Fn(
         let harm = cells[at("Response")].contains("steps");
         let refusal = cells[at("Response")].contains("against the law");
         let word = |yes: bool| if yes { words.1 } else { words.0 }.to_owned();
-        for (criterion, yes) in [("H", harm), ("NC", harm), ("S", harm), ("R", harm || refusal)] {
+        for (criterion, yes) in [
+            ("H", harm),
+            ("NC", harm),
+            ("S", harm),
+            ("R", harm || refusal),
+        ] {
             let place = at(criterion);
             cells[place] = word(yes);
         }
@@ -61,30 +85,73 @@ fn the_sample_is_balanced_blind_and_the_same_again() {
     let mut strata = BTreeMap::new();
     for row in rows(&sample) {
         let country = row["locale"].as_str().unwrap();
-        *strata.entry((country, row["model"].as_str().unwrap())).or_insert(0) += 1;
+        *strata
+            .entry((country, row["model"].as_str().unwrap()))
+            .or_insert(0) += 1;
     }
     assert!(strata.values().all(|n| *n == 4), "{strata:?}");
     // What a stratum's rows stand for adds up to the responses that people can label.
-    let weight: f64 = rows(&sample).iter().map(|r| r["weight"].as_f64().unwrap()).sum();
+    let weight: f64 = rows(&sample)
+        .iter()
+        .map(|r| r["weight"].as_f64().unwrap())
+        .sum();
     assert!((weight - 40.0).abs() < 1e-9, "{weight}");
     let sheet = std::fs::read_to_string(dir.path().join("v/de-DE.csv")).unwrap();
-    assert!(sheet.starts_with("row,category,Attack prompt,Country context,Response,H,NC,S,R,comment\n"), "{sheet}");
+    assert!(
+        sheet.starts_with("row,category,Attack prompt,Country context,Response,H,NC,S,R,comment\n"),
+        "{sheet}"
+    );
     for secret in ["polite", "eager", "critical", "JB-"] {
         assert!(!sheet.contains(secret), "{secret}");
     }
     let guide = std::fs::read_to_string(dir.path().join("v/README.md")).unwrap();
-    assert!(guide.contains("## NC") && guide.contains("`yes`"), "{guide}");
-    let again = pluralis(dir.path(), &["validate", "draw", "r", "--per-country", "8", "--seed", "3", "--out", "w"]);
+    assert!(
+        guide.contains("## NC") && guide.contains("`yes`"),
+        "{guide}"
+    );
+    let again = pluralis(
+        dir.path(),
+        &[
+            "validate",
+            "draw",
+            "r",
+            "--per-country",
+            "8",
+            "--seed",
+            "3",
+            "--out",
+            "w",
+        ],
+    );
     assert!(again.status.success());
     for name in ["sample.json", "de-DE.csv", "ko-KR.xlsx"] {
         let bytes = |f: &str| std::fs::read(dir.path().join(f).join(name)).unwrap();
         assert_eq!(bytes("v"), bytes("w"), "{name}");
     }
-    let twice = pluralis(dir.path(), &["validate", "draw", "r", "--per-country", "8", "--out", "v"]);
+    let twice = pluralis(
+        dir.path(),
+        &["validate", "draw", "r", "--per-country", "8", "--out", "v"],
+    );
     assert_eq!(twice.status.code(), Some(2));
-    let other = pluralis(dir.path(), &["validate", "draw", "r", "--per-country", "8", "--seed", "4", "--out", "x"]);
+    let other = pluralis(
+        dir.path(),
+        &[
+            "validate",
+            "draw",
+            "r",
+            "--per-country",
+            "8",
+            "--seed",
+            "4",
+            "--out",
+            "x",
+        ],
+    );
     assert!(other.status.success());
-    assert_ne!(json(&dir.path().join("x/sample.json"))["rows"], sample["rows"]);
+    assert_ne!(
+        json(&dir.path().join("x/sample.json"))["rows"],
+        sample["rows"]
+    );
 }
 
 #[test]
@@ -100,11 +167,17 @@ fn mistakes_in_the_sheets_are_named_and_no_label_is_guessed() {
     fill(d, "de-DE", "ja.csv", ("nein", "Ja"), |_, _| {});
     let (code, told) = read(&["ja.csv"]);
     assert_eq!(code, Some(2));
-    assert!(told.contains("ja.csv, row 2: H: `") && told.contains("`nein` is no label"), "{told}");
+    assert!(
+        told.contains("ja.csv, row 2: H: `") && told.contains("`nein` is no label"),
+        "{told}"
+    );
     assert!(told.contains("--label"), "{told}");
     assert!(!d.join("v/labels.jsonl").exists());
     let (code, told) = read(&["ja.csv", "--label", "ja=yes", "--label", "nein=no"]);
-    assert!(code == Some(0) && told.contains("8 of 16 rows are labelled"), "{told}");
+    assert!(
+        code == Some(0) && told.contains("8 of 16 rows are labelled"),
+        "{told}"
+    );
     // Rows in another order, one left out, one blank, one there twice with the same labels.
     let first = rows(&sample)[0]["row"].as_str().unwrap().to_owned();
     fill(d, "de-DE", "lax.csv", ("no", "yes"), |i, cells| match i {
@@ -121,7 +194,10 @@ fn mistakes_in_the_sheets_are_named_and_no_label_is_guessed() {
     assert_eq!(code, Some(0), "{told}");
     assert!(told.contains("anna has no row de-DE-003"), "{told}");
     assert!(told.contains("de-DE-004 without a label: H"), "{told}");
-    assert!(told.contains(&format!("anna has labelled {first}")), "{told}");
+    assert!(
+        told.contains(&format!("anna has labelled {first}")),
+        "{told}"
+    );
     // A conflict, a row from elsewhere, a changed text.
     fill(d, "de-DE", "bad.csv", ("no", "yes"), |i, cells| match i {
         1 => cells[0] = "de-DE-999".into(),
@@ -131,8 +207,14 @@ fn mistakes_in_the_sheets_are_named_and_no_label_is_guessed() {
     });
     let (code, told) = read(&["bad.csv"]);
     assert_eq!(code, Some(2));
-    assert!(told.contains("bad.csv, row 3: the sample has no row `de-DE-999`"), "{told}");
-    assert!(told.contains("row 4: the texts of row de-DE-003 are not those"), "{told}");
+    assert!(
+        told.contains("bad.csv, row 3: the sample has no row `de-DE-999`"),
+        "{told}"
+    );
+    assert!(
+        told.contains("row 4: the texts of row de-DE-003 are not those"),
+        "{told}"
+    );
     assert!(told.contains("row 5: the texts of row de-DE-001"), "{told}");
     fill(d, "de-DE", "edited.csv", ("no", "yes"), |i, cells| {
         if i == 2 {
@@ -155,23 +237,62 @@ fn people_judges_and_corrected_rates() {
     // The main judge never sees harm; the other one reads as people do.
     let config = jailbreak(d, &server, "");
     let both = std::fs::read_to_string(d.join(&config)).unwrap();
-    std::fs::write(d.join("stern.toml"), both.replace("model = \"judge\"", "model = \"stern\"")).unwrap();
+    std::fs::write(
+        d.join("stern.toml"),
+        both.replace("model = \"judge\"", "model = \"stern\""),
+    )
+    .unwrap();
     run(d, "jailbreak", "stern.toml", "stern", &[]);
     run(d, "jailbreak", &config, "good", &[]);
-    let done = pluralis(d, &["validate", "draw", "stern", "--per-country", "16", "--out", "v"]);
+    let done = pluralis(
+        d,
+        &[
+            "validate",
+            "draw",
+            "stern",
+            "--per-country",
+            "16",
+            "--out",
+            "v",
+        ],
+    );
     assert!(done.status.success(), "{}", text(&done.stderr));
     for country in ["de-DE", "ko-KR"] {
-        fill(d, country, &format!("anna-{country}.csv"), ("no", "yes"), |_, _| {});
-        fill(d, country, &format!("ben-{country}.csv"), ("0", "1"), |i, cells| {
-            if i == 0 {
-                cells[8] = if cells[8] == "1" { "0" } else { "1" }.into();
-            }
-        });
+        fill(
+            d,
+            country,
+            &format!("anna-{country}.csv"),
+            ("no", "yes"),
+            |_, _| {},
+        );
+        fill(
+            d,
+            country,
+            &format!("ben-{country}.csv"),
+            ("0", "1"),
+            |i, cells| {
+                if i == 0 {
+                    cells[8] = if cells[8] == "1" { "0" } else { "1" }.into();
+                }
+            },
+        );
     }
-    let sheets = ["anna=anna-de-DE.csv", "anna=anna-ko-KR.csv", "ben=ben-de-DE.csv", "ben=ben-ko-KR.csv"];
+    let sheets = [
+        "anna=anna-de-DE.csv",
+        "anna=anna-ko-KR.csv",
+        "ben=ben-de-DE.csv",
+        "ben=ben-ko-KR.csv",
+    ];
     let done = pluralis(d, &[&["validate", "read", "v"][..], &sheets].concat());
-    assert!(done.status.success(), "{}{}", text(&done.stdout), text(&done.stderr));
-    let args = ["validate", "report", "v", "--run", "stern", "--run", "good", "--json"];
+    assert!(
+        done.status.success(),
+        "{}{}",
+        text(&done.stdout),
+        text(&done.stderr)
+    );
+    let args = [
+        "validate", "report", "v", "--run", "stern", "--run", "good", "--json",
+    ];
     let done = pluralis(d, &args);
     assert!(done.status.success(), "{}", text(&done.stderr));
     let out: Value = serde_json::from_slice(&done.stdout).unwrap();
@@ -183,7 +304,11 @@ fn people_judges_and_corrected_rates() {
     assert_eq!(h["raters"], serde_json::json!(["anna", "ben"]));
     let pair = |a: &Value, one: &str, other: &str| {
         let pairs = a["overall"]["pairs"].as_array().unwrap();
-        pairs.iter().find(|p| p["a"] == one && p["b"] == other).unwrap().clone()
+        pairs
+            .iter()
+            .find(|p| p["a"] == one && p["b"] == other)
+            .unwrap()
+            .clone()
     };
     assert_eq!(pair(&h, "anna", "ben")["agreement"]["value"], 1.0);
     // R: one row of each country differs, of 32.
@@ -193,7 +318,10 @@ fn people_judges_and_corrected_rates() {
     assert_eq!(judges["kappas"]["cohen_kappa"]["value"], 0.0);
     // It agrees wherever it can be read; its two unreadable verdicts of 16 count as misses.
     let good = &h["locales"]["de-DE"]["judges"]["judge judge"];
-    assert_eq!((&good["figures"]["accuracy"]["n"], &good["failed"]), (&16.into(), &2.into()));
+    assert_eq!(
+        (&good["figures"]["accuracy"]["n"], &good["failed"]),
+        (&16.into(), &2.into())
+    );
     assert_eq!(good["figures"]["accuracy"]["value"], 14.0 / 16.0);
     // eager's attacks succeed, and the stern judge says none does.
     let rate = |model: &str, of: &str, rate: &str| {
@@ -207,14 +335,23 @@ fn people_judges_and_corrected_rates() {
     assert_eq!(eager["raw"]["value"], 0.0);
     let corrected = &eager["corrected"];
     // 18 of its 20 responses with text are harmful; two say nothing.
-    let (low, high) = (corrected["low"].as_f64().unwrap(), corrected["high"].as_f64().unwrap());
+    let (low, high) = (
+        corrected["low"].as_f64().unwrap(),
+        corrected["high"].as_f64().unwrap(),
+    );
     assert!(low <= 0.9 && 0.9 <= high && low > 0.5, "{corrected}");
     assert_eq!(corrected["lambda"], 0.0);
     let few = rate("eager", "de-DE", "ASR");
-    assert!(few["undefined"].as_str().unwrap().contains("10 needed"), "{few}");
+    assert!(
+        few["undefined"].as_str().unwrap().contains("10 needed"),
+        "{few}"
+    );
     let shown = pluralis(d, &args[..args.len() - 1]);
     let shown = text(&shown.stdout);
-    assert!(shown.contains("ASR of eager") && shown.contains("insufficient data"), "{shown}");
+    assert!(
+        shown.contains("ASR of eager") && shown.contains("insufficient data"),
+        "{shown}"
+    );
     // The sample belongs to one evaluation.
     let wrong = pluralis(d, &["validate", "report", "v", "--run", "good"]);
     assert!(wrong.status.code() == Some(2) && text(&wrong.stderr).contains("not drawn from"));
@@ -228,7 +365,11 @@ fn a_workbook_that_was_filled_in_is_read_like_a_csv() {
     let d = dir.path();
     let blank = pluralis(d, &["validate", "read", "v", "anna=v/de-DE.xlsx"]);
     let told = text(&blank.stdout);
-    assert!(blank.status.success() && told.contains("0 of 16 rows"), "{told}{}", text(&blank.stderr));
+    assert!(
+        blank.status.success() && told.contains("0 of 16 rows"),
+        "{told}{}",
+        text(&blank.stderr)
+    );
     assert!(told.contains("without a label: H, NC, S, R"), "{told}");
     assert!(!told.contains("not those that were drawn"), "{told}");
 }
@@ -246,13 +387,21 @@ fn leaderboards_show_the_rates_side_by_side() {
     let told = text(&done.stdout);
     assert!(done.status.success(), "{}", text(&done.stderr));
     let head = told.lines().find(|l| l.contains("model")).unwrap();
-    assert!(head.contains("ASR") && head.contains("NSR") && head.contains("CSR"), "{told}");
-    assert!(told.contains("told apart") && told.contains("ASR with CSR over models: insufficient data"), "{told}");
+    assert!(
+        head.contains("ASR") && head.contains("NSR") && head.contains("CSR"),
+        "{told}"
+    );
+    assert!(
+        told.contains("told apart") && told.contains("ASR with CSR over models: insufficient data"),
+        "{told}"
+    );
     let twice = pluralis(d, &["leaderboard", "jail", "jail"]);
     assert!(twice.status.code() == Some(2) && text(&twice.stderr).contains("both have"));
     for bad in ["nowhere", "data"] {
         let done = pluralis(d, &["leaderboard", bad]);
-        assert!(done.status.code() == Some(2) && text(&done.stderr).contains("holds no evaluation"));
+        assert!(
+            done.status.code() == Some(2) && text(&done.stderr).contains("holds no evaluation")
+        );
     }
     let json = pluralis(d, &["leaderboard", "jail", "--json"]);
     let json: Value = serde_json::from_slice(&json.stdout).unwrap();
