@@ -106,11 +106,13 @@ pub fn clustered_share(
         *sum = (sum.0 + v - p, sum.1 + 1.0);
     }
     let clusters = sums.len() as f64;
-    if clusters == n || clusters < 2.0 {
-        // One cluster shows nothing of how clusters differ: it counts as one row.
-        let rows = if clusters == n { n } else { 1.0 };
+    if clusters == n {
         let z = normal_quantile(0.5 + level / 2.0);
-        return Ok(score_interval(p, rows, z, level));
+        return Ok(score_interval(p, n, z, level));
+    }
+    if clusters < 2.0 {
+        // One cluster shows nothing of how clusters differ: it counts as one row.
+        return clopper_pearson(p, 1, level);
     }
     let most = sums.values().map(|(_, m)| m * m).sum::<f64>() / n;
     let between = sums.values().map(|(t, _)| t * t).sum::<f64>() * clusters / (clusters - 1.0);

@@ -43,6 +43,9 @@ pub struct Args {
     /// Make no call: answer from this folder's ledger and the cache alone
     #[arg(long)]
     offline: bool,
+    /// Print the rates of each subcategory too
+    #[arg(long)]
+    subcategories: bool,
     /// Print the summary as JSON
     #[arg(long)]
     json: bool,
@@ -99,7 +102,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if was_there {
         out::line("This evaluation is finished already; nothing was called.")?;
     }
-    out::text(&report::evaluation_text(&summary, &dir))
+    out::text(&report::evaluation_text(&summary, &dir, args.subcategories))
 }
 
 fn dry_run(plan: &EvaluationPlan, quoted: &Quoted) -> String {

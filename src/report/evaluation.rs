@@ -28,9 +28,9 @@ pub(super) fn rate_cell(figure: Option<&RateFigure>) -> String {
     }
 }
 
-/// What an evaluation found: outcomes, rates by country, category and sharing, correlations, what
-/// failed, what was spent.
-pub fn evaluation_text(summary: &EvaluationSummary, dir: &Path) -> String {
+/// What an evaluation found: outcomes, rates by country, category and sharing (and by subcategory where
+/// that is wanted), correlations, what failed, what was spent.
+pub fn evaluation_text(summary: &EvaluationSummary, dir: &Path, subcategories: bool) -> String {
     let prompts: usize = summary.prompts.values().sum();
     let countries: Vec<String> = summary
         .prompts
@@ -50,7 +50,11 @@ pub fn evaluation_text(summary: &EvaluationSummary, dir: &Path) -> String {
         (By::Country, "by country"),
         (By::Category, "by category"),
         (By::Sharing, "by shared and flexible subcategories"),
+        (By::Subcategory, "by subcategory"),
     ] {
+        if by == By::Subcategory && !subcategories {
+            continue;
+        }
         for rate in &summary.rates {
             out += &slices(summary, by, rate, title);
         }
