@@ -27,7 +27,8 @@ pub enum Command {
         #[arg(long, short, value_name = "DIR")]
         out: PathBuf,
     },
-    /// Read filled-in sheets back, say what is wrong with them, and keep the labels
+    /// Read filled-in sheets back, say what is wrong with them, and keep the labels (all sheets at once:
+    /// labels that were kept before are replaced)
     Read {
         /// The folder that `draw` made
         dir: PathBuf,
