@@ -7,6 +7,7 @@ use super::evaluate::finished;
 use super::{Failure, out};
 use crate::evaluate::benchmark::{Better, Line, correlations};
 use crate::evaluate::leaderboard::{Board, board};
+use crate::evaluate::target::Reply;
 use crate::experiment::evaluation::Read;
 use crate::locale::Locale;
 use crate::report;
@@ -41,10 +42,19 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     let mut rates: Vec<(String, Vec<Line>)> = Vec::new();
     for read in reads {
+        // Texts are not ranked, and a benchmark has many.
+        let light = |line: Line| Line {
+            reply: Reply::Text {
+                text: String::new(),
+                cut: false,
+            },
+            ..line
+        };
+        let own: Vec<Line> = read.lines.into_iter().map(light).collect();
         for rate in &read.summary.rates {
             match rates.iter_mut().find(|(name, _)| name == rate) {
-                Some((_, lines)) => lines.extend(read.lines.clone()),
-                None => rates.push((rate.clone(), read.lines.clone())),
+                Some((_, lines)) => lines.extend(own.iter().cloned()),
+                None => rates.push((rate.clone(), own.clone())),
             }
         }
     }

@@ -2,7 +2,9 @@
 
 use pluralis::task::{Standing, Task};
 
-use super::task;
+use pluralis::agreement::interval::{clustered_share, wilson};
+
+use super::{draw, task};
 
 /// `y`, `n` or `?` per criterion, in the order of the task file.
 fn labels(task: &Task, text: &str) -> Vec<Option<usize>> {
@@ -94,4 +96,29 @@ fn what_a_missing_label_cannot_change_is_known() {
     }
     // A row of labels that is too short lacks the others.
     assert_eq!(task.rates[0].standing(&task, &[]), Standing::Open);
+}
+
+#[test]
+fn intervals_allow_for_prompts_of_one_question() {
+    // 20 questions with 5 prompts each; a question is easy (10 %) or hard (70 %), so the rate is 40 %.
+    let runs = 600;
+    let (mut with, mut without) = (0, 0);
+    for run in 0..runs {
+        let cluster: Vec<usize> = (0..100).map(|i| i / 5).collect();
+        let hit = |i: u64| {
+            let hard = draw(run, 1_000 + i / 5) < 0.5;
+            f64::from(u8::from(draw(run, i) < if hard { 0.7 } else { 0.1 }))
+        };
+        let values: Vec<f64> = (0..100).map(hit).collect();
+        let plain = wilson(values.iter().sum(), 100, 0.95).unwrap();
+        with += u32::from(
+            clustered_share(&values, &cluster, 0.95)
+                .unwrap()
+                .contains(0.4),
+        );
+        without += u32::from(plain.contains(0.4));
+    }
+    let share = |n: u32| f64::from(n) / runs as f64;
+    assert!((0.93..=0.98).contains(&share(with)), "{}", share(with));
+    assert!(share(without) < 0.88, "{}", share(without));
 }

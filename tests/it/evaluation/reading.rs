@@ -219,3 +219,35 @@ fn prompts_say_what_is_missing_and_take_a_mapping() {
         text(&done.stderr)
     );
 }
+
+#[test]
+fn english_prompts_and_shared_subcategories_are_read_where_they_are_said() {
+    use pluralis::evaluate::benchmark::{
+        Columns, Kind, Language, PromptFile, Sharing, read_prompts,
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let csv = "# the cultural part\nid,category,sensitivity_english,scenario_english,scenario_local,hidden_violation,subcategory_type,country\n\
+        S1,Gifts,Early,Plan a party,Plane eine Feier,x,Shared,Germany\nS1,Gifts,Early,Plan a party,파티 계획,x,country-specific,ko-KR\n";
+    put(dir.path(), "s.csv", csv);
+    let path = dir.path().join("s.csv");
+    let columns = Columns::new();
+    let file = |language| PromptFile {
+        path: &path,
+        locale: None,
+        language,
+        columns: &columns,
+    };
+    let english = read_prompts(Kind::Cultural, &file(Language::English)).unwrap();
+    assert_eq!(english[0].fields["scenario"], "Plan a party");
+    assert_eq!(
+        (english[0].locale.as_str(), english[1].locale.as_str()),
+        ("de-DE", "ko-KR")
+    );
+    assert_eq!(english[0].sharing, Some(Sharing::Shared));
+    assert_eq!(english[1].sharing, Some(Sharing::Flexible));
+    let local = read_prompts(Kind::Cultural, &file(Language::Local)).unwrap();
+    assert_eq!(local[1].fields["scenario"], "파티 계획");
+    put(dir.path(), "s.csv", &csv.replace("Shared", "perhaps"));
+    let e = read_prompts(Kind::Cultural, &file(Language::Local)).unwrap_err();
+    assert!(e.row == Some(3) && e.what.contains("`perhaps`"), "{e}");
+}
