@@ -81,6 +81,51 @@ pub fn clopper_pearson(successes: f64, n: usize, level: f64) -> Result<Interval,
     })
 }
 
+/// Wilson's interval for a share of rows that come in clusters (several prompts of one question),
+/// with the number of independent rows that would carry as much information, `n / deff`, and
+/// Student's t of one degree less than there are clusters (Dean and Pagano 2015). `deff` is the
+/// variance that the clusters show by that of independent rows; it is taken to be at least 1, and at
+/// most what clusters of equal rows would give. That is also taken where the share is 0 or 1, and
+/// nothing is shown. Clusters of one row each give [`wilson`]'s own variance and no fewer rows.
+///
+/// # Errors
+/// No values, a value that is neither 0 nor 1, inputs of different lengths, a level outside (0, 1).
+pub fn clustered_share(
+    values: &[f64],
+    cluster: &[usize],
+    level: f64,
+) -> Result<Interval, Undefined> {
+    all_within("values", values, 0.0, 1.0)?;
+    same_length("clusters", cluster.len(), values.len())?;
+    rate("level", level)?;
+    let n = values.len() as f64;
+    let p = mean(values)?;
+    let mut sums = std::collections::BTreeMap::<usize, (f64, f64)>::new();
+    for (v, c) in values.iter().zip(cluster) {
+        let sum = sums.entry(*c).or_default();
+        *sum = (sum.0 + v - p, sum.1 + 1.0);
+    }
+    let clusters = sums.len() as f64;
+    if clusters == n {
+        let z = normal_quantile(0.5 + level / 2.0);
+        return Ok(score_interval(p, n, z, level));
+    }
+    if clusters < 2.0 {
+        // One cluster shows nothing of how clusters differ: it counts as one row.
+        return clopper_pearson(p, 1, level);
+    }
+    let most = sums.values().map(|(_, m)| m * m).sum::<f64>() / n;
+    let between = sums.values().map(|(t, _)| t * t).sum::<f64>() * clusters / (clusters - 1.0);
+    let independent = n * p * (1.0 - p);
+    let deff = if independent > 0.0 {
+        (between / independent).clamp(1.0, most.max(1.0))
+    } else {
+        most
+    };
+    let t = t_quantile(0.5 + level / 2.0, clusters - 1.0);
+    Ok(score_interval(p, n / deff, t, level))
+}
+
 /// Interval for the mean of values in `[0, 1]`: Wilson's for values that are all 0 or 1; otherwise
 /// Wilson's formula with the number of 0/1 observations that would carry as much information,
 /// `n_eff = n m(1-m) / s²`, and Student's t in place of the normal quantile. `s²` is the sample
@@ -266,6 +311,31 @@ mod tests {
         near(two.low, 0.15 - (0.15 - w.low) / 2f64.sqrt());
         near(two.high, 0.15 + (w.high - 0.15) / 2f64.sqrt());
         assert!(mean_of_shares(&[], 0.95).is_err() && mean_of_shares(&[(0.0, 0)], 0.95).is_err());
+    }
+
+    #[test]
+    fn clusters_count_as_what_they_tell() {
+        let single: Vec<f64> = (0..40).map(|i| f64::from(i % 5 == 0)).collect();
+        let own: Vec<usize> = (0..40).collect();
+        let plain = wilson(8.0, 40, 0.95).unwrap();
+        let i = clustered_share(&single, &own, 0.95).unwrap();
+        near(i.low, plain.low);
+        near(i.high, plain.high);
+        // Each row three times: no more is known than from one of them.
+        let thrice: Vec<f64> = single.iter().flat_map(|v| [*v; 3]).collect();
+        let of: Vec<usize> = (0..120).map(|i| i / 3).collect();
+        let c = clustered_share(&thrice, &of, 0.95).unwrap();
+        assert!(
+            c.low <= plain.low && plain.high <= c.high,
+            "{c:?} {plain:?}"
+        );
+        assert!(c.high - c.low < 1.1 * (plain.high - plain.low), "{c:?}");
+        // Nothing seen in 40 clusters of three is no more than nothing seen in 40 rows.
+        let none = clustered_share(&[0.0; 120], &of, 0.95).unwrap();
+        assert!(none.low == 0.0 && none.high >= wilson(0.0, 40, 0.95).unwrap().high);
+        let one = clustered_share(&[1.0, 0.0], &[7, 7], 0.95).unwrap();
+        assert!(one.high - one.low > 0.7, "{one:?}");
+        assert!(clustered_share(&[0.0], &[], 0.95).is_err());
     }
 
     #[test]

@@ -7,6 +7,7 @@ pub mod alpha;
 pub mod bootstrap;
 pub mod ceiling;
 pub mod classification;
+pub mod correlation;
 pub mod disagreement;
 pub mod interval;
 pub mod kappa;
@@ -17,7 +18,7 @@ pub mod probability;
 pub mod sequential;
 pub mod table;
 
-mod draws;
+pub(crate) mod draws;
 mod tail;
 
 pub use disagreement::{
@@ -116,6 +117,15 @@ pub(crate) fn within(what: &'static str, value: f64, low: f64, high: f64) -> Sta
             high,
         })
     }
+}
+
+/// How many standard errors an interval of a level spans to either side, by Student's t.
+///
+/// # Errors
+/// A level outside (0, 1).
+pub fn tail_t(level: f64, degrees: usize) -> Stat {
+    rate("level", level)?;
+    Ok(tail::t_quantile(0.5 + level / 2.0, degrees.max(1) as f64))
 }
 
 /// Checks that an error rate or level lies strictly between 0 and 1.

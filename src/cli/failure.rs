@@ -4,6 +4,7 @@ use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
 use crate::data::DataError;
+use crate::experiment::evaluation::EvaluationError;
 use crate::experiment::{ConfigError, PlanError, RunError};
 use crate::judge::JudgeError;
 use crate::ledger::{Halt, LedgerError};
@@ -186,6 +187,15 @@ impl From<RegistryError> for Failure {
             RegistryError::Unknown { what, advice } => Self::new(what, Some(advice), 2),
             RegistryError::Io { .. } => Self::machine(e.to_string()),
             other => Self::input(other.to_string()),
+        }
+    }
+}
+
+impl From<EvaluationError> for Failure {
+    fn from(e: EvaluationError) -> Self {
+        match e {
+            EvaluationError::Plan(e) => e.into(),
+            EvaluationError::Registry(e) => e.into(),
         }
     }
 }

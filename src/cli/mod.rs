@@ -4,7 +4,9 @@
 mod agree;
 mod cache;
 mod data;
+mod evaluate;
 mod failure;
+mod leaderboard;
 mod model;
 mod out;
 mod power;
@@ -17,6 +19,7 @@ mod score;
 mod shell;
 mod snippet;
 mod tune;
+mod validate;
 
 use std::process::ExitCode;
 
@@ -62,6 +65,13 @@ enum Command {
     Cache(cache::Args),
     /// How far raters and judges agree, per locale, from any table of labels
     Agree(agree::Args),
+    /// Ask target models the prompts of XL-SafetyBench, or read responses, judge them, and give the rates
+    Evaluate(evaluate::Args),
+    /// Rank the models of evaluations, and say which cannot be told apart
+    Leaderboard(leaderboard::Args),
+    /// Let people label a sample of an evaluation, and correct its rates by what they say
+    #[command(subcommand)]
+    Validate(validate::Command),
     /// How many labelled items a claim needs
     Power(power::Args),
     /// Fetch and find embedded models
@@ -94,6 +104,9 @@ pub fn main() -> ExitCode {
         Command::Replay(args) => replay::run(&args),
         Command::Cache(args) => cache::run(&args),
         Command::Agree(args) => agree::run(&args),
+        Command::Evaluate(args) => evaluate::run(&args),
+        Command::Leaderboard(args) => leaderboard::run(&args),
+        Command::Validate(command) => validate::run(&command),
         Command::Power(args) => power::run(&args),
         Command::Model(command) => model::run(&command),
         Command::Completions(args) => shell::completions(&args),

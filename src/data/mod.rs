@@ -16,4 +16,7 @@ pub use error::DataError;
 pub use item::{Item, ItemRecord, Split, Votes};
 pub use load::{check_record, digest, load_items, read_records, records_from, write_records};
 pub use split::{Shortage, SplitPlan, SplitReport, split};
-pub use table::{Format, MAX_CELL_BYTES, Row, Table, read_table, read_table_as, table_from_bytes};
+pub use table::{
+    Format, Look, MAX_CELL_BYTES, Row, Table, csv_bytes, read_table, read_table_as,
+    table_from_bytes, workbook_bytes,
+};

@@ -1,5 +1,11 @@
 //! Owns what is made of finished labels and of plans for labelling: the agreement of raters and
-//! judges per locale, and the number of items that a claim needs. Must not know search.
+//! judges per locale, and the number of items that a claim needs; asks target models, and judges
+//! what they answer. Must not know search.
 
 pub mod agree;
+pub mod benchmark;
+pub mod corrected;
+pub mod leaderboard;
 pub mod power;
+pub mod target;
+pub mod validate;

@@ -1,11 +1,12 @@
-//! Owns experiments: TOML -> a checked plan, and the run folder that a plan is executed in, resumed
-//! and replayed.
+//! Owns experiments and evaluations: TOML -> a checked plan, and the run folder that a plan is executed
+//! in, resumed and replayed.
 //! Must not know how a run works inside.
 
 mod ancestry;
 mod config;
 mod dry_run;
 mod endpoints;
+pub mod evaluation;
 mod evidence;
 mod execute;
 mod finish;

@@ -4,13 +4,19 @@
 mod agree;
 mod chart;
 mod escape;
+mod evaluation;
 mod grid;
 mod html;
+mod leaderboard;
 mod power;
 mod table;
+mod validation;
 
 pub use agree::agreement_text;
 pub use escape::escape_html;
+pub use evaluation::evaluation_text;
 pub use html::{ReportError, html, write_html};
+pub use leaderboard::leaderboard_text;
 pub use power::power_text;
 pub use table::{percent, summary_table};
+pub use validation::validation_text;

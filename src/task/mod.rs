@@ -5,7 +5,7 @@ mod parse;
 mod rules;
 
 pub use parse::{TaskError, parse_task};
-pub use rules::{Condition, OutcomeRule, Rate};
+pub use rules::{Condition, OutcomeRule, Rate, Standing};
 
 use crate::text::fold;
 

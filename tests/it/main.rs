@@ -6,6 +6,7 @@ mod agreement;
 mod bad_input;
 mod clusters;
 mod data;
+mod evaluation;
 mod exact;
 mod fuzz;
 mod harness;

@@ -1,9 +1,12 @@
 //! Owns the one reader of CSV, TSV, JSONL, JSON arrays and spreadsheets: a header and rows of
-//! texts with their row numbers. Must not know what the columns mean.
+//! texts with their row numbers; and the writers of CSV and workbooks. Must not know what the columns mean.
 
 mod delimited;
 mod json;
 mod sheet;
+mod write;
+
+pub use write::{Look, csv_bytes, workbook_bytes};
 
 use std::collections::BTreeSet;
 use std::io::Read;
