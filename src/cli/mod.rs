@@ -2,9 +2,12 @@
 //! Must not know algorithms.
 
 mod agree;
+mod asking;
 mod cache;
 mod data;
 mod failure;
+mod gate;
+mod lines;
 mod model;
 mod out;
 mod power;
@@ -14,6 +17,7 @@ mod replay;
 mod report;
 mod reproduce;
 mod score;
+mod seegull;
 mod shell;
 mod snippet;
 mod tune;
@@ -64,6 +68,12 @@ enum Command {
     Agree(agree::Args),
     /// How many labelled items a claim needs
     Power(power::Args),
+    /// SeeGULL Multilingual: the paper's tables, questions, and how often models endorse stereotypes
+    #[command(subcommand)]
+    Seegull(seegull::Command),
+    /// Quality gates of benchmark construction, and the rankings of annotators
+    #[command(subcommand)]
+    Gate(gate::Command),
     /// Fetch and find embedded models
     #[command(subcommand)]
     Model(model::Command),
@@ -95,6 +105,8 @@ pub fn main() -> ExitCode {
         Command::Cache(args) => cache::run(&args),
         Command::Agree(args) => agree::run(&args),
         Command::Power(args) => power::run(&args),
+        Command::Seegull(command) => seegull::run(&command),
+        Command::Gate(command) => gate::run(&command),
         Command::Model(command) => model::run(&command),
         Command::Completions(args) => shell::completions(&args),
         Command::Man => shell::man(),

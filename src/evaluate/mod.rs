@@ -3,5 +3,7 @@
 //! what they answer. Must not know search.
 
 pub mod agree;
+pub mod gate;
 pub mod power;
+pub mod seegull;
 pub mod target;

@@ -278,19 +278,7 @@ impl Config {
             return Some((what, "write a plain name, as in name = \"my-run\""));
         }
         let endpoints = [Some(&self.judge), self.writer.as_ref()];
-        let pasted = endpoints.into_iter().flatten().any(|e| match e {
-            EndpointConfig::Openai {
-                key_env: Some(variable),
-                ..
-            } => !is_variable(variable),
-            _ => false,
-        });
-        pasted.then(|| {
-            let what = "key_env is no name of an environment variable; is it the key itself?";
-            let advice = "put the key into a variable (export MY_KEY=...) and write its name, as in \
-                          key_env = \"MY_KEY\"";
-            (what.to_owned(), advice)
-        })
+        pasted_key(endpoints.into_iter().flatten())
     }
 
     /// The file with every default written out.
@@ -304,8 +292,27 @@ impl Config {
     }
 }
 
+/// A key in the place of the variable that holds it, with what to write instead.
+pub(super) fn pasted_key<'a>(
+    mut endpoints: impl Iterator<Item = &'a EndpointConfig>,
+) -> Option<(String, &'static str)> {
+    let pasted = endpoints.any(|e| match e {
+        EndpointConfig::Openai {
+            key_env: Some(variable),
+            ..
+        } => !is_variable(variable),
+        _ => false,
+    });
+    pasted.then(|| {
+        let what = "key_env is no name of an environment variable; is it the key itself?";
+        let advice = "put the key into a variable (export MY_KEY=...) and write its name, as in \
+                      key_env = \"MY_KEY\"";
+        (what.to_owned(), advice)
+    })
+}
+
 /// Puts `a.b=value` into a table; the value is TOML, or text where it does not parse as TOML.
-fn set(table: &mut toml::Table, given: &str) -> Result<(), ConfigError> {
+pub(super) fn set(table: &mut toml::Table, given: &str) -> Result<(), ConfigError> {
     let wrong = |message: &str| ConfigError::Set {
         given: given.to_owned(),
         message: message.to_owned(),
@@ -343,7 +350,7 @@ fn is_variable(name: &str) -> bool {
 }
 
 /// Whether a relative path may lead out of the folder that it is relative to.
-fn leaves_its_folder(path: &Path) -> bool {
+pub(super) fn leaves_its_folder(path: &Path) -> bool {
     use std::path::Component::{CurDir, Normal};
     path.components()
         .any(|part| !matches!(part, Normal(_) | CurDir))

@@ -10,6 +10,7 @@ mod evidence;
 mod execute;
 mod finish;
 mod folder;
+mod gate;
 mod plan;
 mod register;
 mod replay;
@@ -18,6 +19,7 @@ mod run;
 mod score;
 mod spending;
 mod summary;
+mod targets;
 mod values;
 
 pub use config::{
@@ -25,10 +27,12 @@ pub use config::{
 };
 pub use dry_run::{BYTES_PER_TOKEN, DryRun, Step, dry_run};
 pub use endpoints::open as open_endpoint;
+pub use gate::{GatePlan, run_gate};
 pub use plan::{Plan, PlanError, load_task};
 pub use register::{Registered, RunRecord, base_of, register};
 pub use replay::{Difference, Replay, ReplayError, ReplayOptions, replay};
 pub use reproduce::{ReproduceOptions, Reproduced, reproduce, start_of};
 pub use run::{Progress, RunError, RunOptions, tune};
 pub use score::{ScoreOptions, Scored, score};
+pub use targets::{Asked, Reach, ask_targets, load_endpoint};
 pub use summary::{Arm, Figure, Gain, People, SplitFigures, Summary};

@@ -4,13 +4,17 @@
 mod agree;
 mod chart;
 mod escape;
+mod gate;
 mod grid;
 mod html;
 mod power;
+mod seegull;
 mod table;
 
 pub use agree::agreement_text;
 pub use escape::escape_html;
+pub use gate::{gate_text, rankings_text};
 pub use html::{ReportError, html, write_html};
 pub use power::power_text;
+pub use seegull::{endorsement_text, seegull_tables_text};
 pub use table::{percent, summary_table};

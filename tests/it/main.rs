@@ -8,6 +8,7 @@ mod clusters;
 mod data;
 mod exact;
 mod fuzz;
+mod gate;
 mod harness;
 mod ledger;
 #[cfg(feature = "local")]
@@ -17,7 +18,9 @@ mod openai;
 mod prompts;
 mod rooms;
 mod security;
+mod seegull;
 mod strategies;
+mod stub;
 mod tasks;
 mod tune;
 mod twelve;
