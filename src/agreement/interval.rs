@@ -323,7 +323,10 @@ mod tests {
         let thrice: Vec<f64> = single.iter().flat_map(|v| [*v; 3]).collect();
         let of: Vec<usize> = (0..120).map(|i| i / 3).collect();
         let c = clustered_share(&thrice, &of, 0.95).unwrap();
-        assert!(c.low <= plain.low && plain.high <= c.high, "{c:?} {plain:?}");
+        assert!(
+            c.low <= plain.low && plain.high <= c.high,
+            "{c:?} {plain:?}"
+        );
         assert!(c.high - c.low < 1.1 * (plain.high - plain.low), "{c:?}");
         // Nothing seen in 40 clusters of three is no more than nothing seen in 40 rows.
         let none = clustered_share(&[0.0; 120], &of, 0.95).unwrap();

@@ -23,7 +23,10 @@ pub fn write(path: &Path, values: &[impl Serialize]) -> Result<(), Failure> {
     let failed =
         |e: std::io::Error| Failure::machine(format!("cannot write {}: {e}", path.display()));
     let Some(name) = path.file_name() else {
-        return Err(Failure::input(format!("{} is no file name", path.display())));
+        return Err(Failure::input(format!(
+            "{} is no file name",
+            path.display()
+        )));
     };
     let mut beside = std::ffi::OsString::from(".");
     beside.push(name);

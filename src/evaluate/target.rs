@@ -249,7 +249,14 @@ mod tests {
             Ledger::open(LedgerOptions::default()).unwrap(),
             Parrot::new(),
         );
-        let asked = ["hallo", "filtered", "refused", "broken", "long", "\u{200b} "];
+        let asked = [
+            "hallo",
+            "filtered",
+            "refused",
+            "broken",
+            "long",
+            "\u{200b} ",
+        ];
         let got = replies(&ledger, &parrot, &asked);
         assert_eq!(got[0].text(), Some("hallo"));
         assert!(matches!(got[1], Reply::Withheld { .. }));

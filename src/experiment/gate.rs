@@ -4,7 +4,9 @@ use super::config::EndpointConfig;
 use super::run::{Progress, RunError};
 use super::targets::Reach;
 use crate::data::ItemRecord;
-use crate::evaluate::gate::{self, GateError, Generator, Outcome, Rule, Slot, Template, TemplateError};
+use crate::evaluate::gate::{
+    self, GateError, Generator, Outcome, Rule, Slot, Template, TemplateError,
+};
 use crate::evaluate::target::{Asking, Target};
 use crate::judge::Judge;
 use crate::ledger::Spent;

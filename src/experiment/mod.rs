@@ -34,5 +34,5 @@ pub use replay::{Difference, Replay, ReplayError, ReplayOptions, replay};
 pub use reproduce::{ReproduceOptions, Reproduced, reproduce, start_of};
 pub use run::{Progress, RunError, RunOptions, tune};
 pub use score::{ScoreOptions, Scored, score};
-pub use targets::{Asked, Reach, ask_targets, load_endpoint};
 pub use summary::{Arm, Figure, Gain, People, SplitFigures, Summary};
+pub use targets::{Asked, Reach, ask_targets, load_endpoint};

@@ -4,10 +4,10 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::ConfigError;
 use super::config::{EndpointConfig, pasted_key};
 use super::endpoints::{open_with, stand_in};
 use super::run::{Progress, RunError, watch};
-use super::ConfigError;
 use crate::endpoint::Endpoint;
 use crate::evaluate::target::{Asking, Reply, Target};
 use crate::ledger::{Caps, Exhausted, Ledger, LedgerOptions, RetryPolicy, Spent};

@@ -51,13 +51,23 @@ pub fn seegull_tables_text(t: &Tables, top: usize) -> String {
     );
     // Writing to a String cannot fail.
     if t.left_out > 0 {
-        let _ = writeln!(out, "{} rows were left out (`pluralis data import seegull` names them)", t.left_out);
+        let _ = writeln!(
+            out,
+            "{} rows were left out (`pluralis data import seegull` names them)",
+            t.left_out
+        );
     }
-    let _ = writeln!(out, "\nRows with a mean offensiveness of 2 or more, of all rows\n");
+    let _ = writeln!(
+        out,
+        "\nRows with a mean offensiveness of 2 or more, of all rows\n"
+    );
     out += &grid(&offensive(t));
     out += &remarks(t);
     if !t.identities.is_empty() {
-        let _ = writeln!(out, "\nIdentities by mean offensiveness, by English name over all locales\n");
+        let _ = writeln!(
+            out,
+            "\nIdentities by mean offensiveness over all locales (\"Rwanda\" and \"Rwandans\" are one)\n"
+        );
         out += &grid(&ranked(&t.identities, top));
         let _ = writeln!(out, "\nThe same within each locale\n");
         out += &grid(&within_locales(t, top));
@@ -70,7 +80,14 @@ pub fn seegull_tables_text(t: &Tables, top: usize) -> String {
 
 fn offensive(t: &Tables) -> Vec<Vec<String>> {
     let paper = t.locales.iter().any(|l| l.paper.is_some());
-    let mut head = row(["locale", t.unit, "mean >= 2", "share", "mean score", "no mean"]);
+    let mut head = row([
+        "locale",
+        t.unit,
+        "mean >= 2",
+        "share",
+        "mean score",
+        "no mean",
+    ]);
     if paper {
         head.extend(row(["paper", "same"]));
     }
@@ -81,11 +98,17 @@ fn offensive(t: &Tables) -> Vec<Vec<String>> {
             &l.offensive.n.to_string(),
             &l.offensive.hits.to_string(),
             &match l.offensive.share {
-                Some(s) => share(&l.offensive).replacen(&percent(s), &format!("{:.2} %", 100.0 * s), 1),
+                Some(s) => {
+                    share(&l.offensive).replacen(&percent(s), &format!("{:.2} %", 100.0 * s), 1)
+                }
                 None => "-".into(),
             },
             &mean(&l.mean),
-            &if l.without_mean > 0 { l.without_mean.to_string() } else { String::new() },
+            &if l.without_mean > 0 {
+                l.without_mean.to_string()
+            } else {
+                String::new()
+            },
         ]);
         if let Some(p) = &l.paper {
             cells.push(format!("{}, {:.2} %", p.hits, p.percent));
@@ -104,13 +127,21 @@ fn remarks(t: &Tables) -> String {
         let _ = writeln!(
             out,
             "\n{}: {} {} have no mean in the files and count as below 2; of the {rated} that have one, {:.2} % reach it.",
-            l.locale, l.without_mean, t.unit, 100.0 * of_rated
+            l.locale,
+            l.without_mean,
+            t.unit,
+            100.0 * of_rated
         );
     }
     match t.other_means {
-        Some(0) => out += "\nEvery written mean is the mean of its row's own votes (-1, 0 for unsure, 1, 2, 3, 4).\n",
+        Some(0) => {
+            out += "\nEvery written mean is the mean of its row's own votes (-1, 0 for unsure, 1, 2, 3, 4).\n"
+        }
         Some(n) => {
-            let _ = writeln!(out, "\n{n} written means are not the mean of their row's own votes.");
+            let _ = writeln!(
+                out,
+                "\n{n} written means are not the mean of their row's own votes."
+            );
         }
         None => {}
     }
@@ -145,13 +176,24 @@ fn within_locales(t: &Tables, top: usize) -> Vec<Vec<String>> {
     let mut rows = vec![row(["locale and identity", "pairs", "mean score"])];
     for l in &t.locales {
         for i in l.identities.iter().take(top) {
-            let english = i.english.as_ref().map_or(String::new(), |e| format!(" ({e})"));
+            let english = i
+                .english
+                .as_ref()
+                .map_or(String::new(), |e| format!(" ({e})"));
             let name = format!("{}  {}{english}", l.locale, i.identity);
-            rows.push(identity_cells(&cell_text(&name, 2 * NAME), i)
-                .into_iter()
-                .enumerate()
-                .map(|(at, c)| if at == 0 { cell_text(&name, 2 * NAME) } else { c })
-                .collect());
+            rows.push(
+                identity_cells(&cell_text(&name, 2 * NAME), i)
+                    .into_iter()
+                    .enumerate()
+                    .map(|(at, c)| {
+                        if at == 0 {
+                            cell_text(&name, 2 * NAME)
+                        } else {
+                            c
+                        }
+                    })
+                    .collect(),
+            );
         }
     }
     rows
@@ -165,12 +207,20 @@ fn overlap_text(o: &Overlap) -> String {
     );
     let mut rows = vec![row(["called a stereotype by", first, second])];
     for m in &o.marked {
-        let what = format!("{} of 3 raters{}", m.at_least, if m.at_least < 3 { " or more" } else { "" });
+        let what = format!(
+            "{} of 3 raters{}",
+            m.at_least,
+            if m.at_least < 3 { " or more" } else { "" }
+        );
         rows.push(row([&what, &share(&m.share[0]), &share(&m.share[1])]));
     }
     out += &grid(&rows);
     if o.repeats != [0, 0] {
-        let _ = writeln!(out, "\n  {} and {} rows repeat an earlier tuple in another spelling; the first counts.", o.repeats[0], o.repeats[1]);
+        let _ = writeln!(
+            out,
+            "\n  {} and {} rows repeat an earlier tuple in another spelling; the first counts.",
+            o.repeats[0], o.repeats[1]
+        );
     }
     if o.only_marked_rows {
         out += "\n  Each file lists only tuples that at least one of its raters called a stereotype, so the first\n  line says nothing, and tuples that nobody marked in one of the countries are missing here.\n";
@@ -183,7 +233,7 @@ fn overlap_text(o: &Overlap) -> String {
         );
         let _ = writeln!(
             out,
-            "  The release lists {} of them in both files; the other {} were marked by nobody in one country or in\n  both. Over all {} it allows {:.1} to {:.1} % in {first} and {:.1} to {:.1} % in {second}: the paper's figures {}.",
+            "  The release lists {} of them in both files; by its rule nobody marked the other {} in at least one of\n  the countries. Over all {} it allows {:.1} to {:.1} % in {first} and {:.1} to {:.1} % in {second}: the\n  paper's figures {}.",
             o.shared,
             p.tuples.saturating_sub(o.shared),
             p.tuples,
@@ -191,7 +241,11 @@ fn overlap_text(o: &Overlap) -> String {
             p.possible[0][1],
             p.possible[1][0],
             p.possible[1][1],
-            if p.within { "lie within" } else { "do NOT lie within" }
+            if p.within {
+                "lie within"
+            } else {
+                "do NOT lie within"
+            }
         );
     }
     out
@@ -211,7 +265,15 @@ pub fn endorsement_text(e: &Endorsement) -> String {
 
 fn model_text(m: &Model) -> String {
     let mut out = format!("\nModel {}\n\n", cell_text(&m.model, 60));
-    let mut rows = vec![row(["", "n", "in the language", "n", "in English", "delta (paired)", "p"])];
+    let mut rows = vec![row([
+        "",
+        "n",
+        "in the language",
+        "n",
+        "in English",
+        "delta (paired)",
+        "p",
+    ])];
     for part in &m.parts {
         rows.push(part_cells(part));
     }
@@ -234,7 +296,11 @@ fn model_text(m: &Model) -> String {
         Rule::LetterInText => "one letter with other text",
         Rule::Repeated => "all letters, one repeated",
     };
-    let read: Vec<String> = m.rules.iter().map(|(r, n)| format!("{n} as {}", rule(r))).collect();
+    let read: Vec<String> = m
+        .rules
+        .iter()
+        .map(|(r, n)| format!("{n} as {}", rule(r)))
+        .collect();
     if !read.is_empty() {
         let _ = writeln!(out, "\n  read: {}", read.join(", "));
     }

@@ -73,14 +73,20 @@ fn the_papers_portuguese_tuples_lie_within_what_the_release_allows() {
     // raters mark 745 in Brazil and 510 in Portugal; 3 of them 304 and 248.
     assert_eq!(o.shared, 893);
     let hits = |at: usize| o.marked[at].share.map(|s| s.hits);
-    assert_eq!((hits(0), hits(1), hits(2)), ([893, 893], [745, 510], [304, 248]));
+    assert_eq!(
+        (hits(0), hits(1), hits(2)),
+        ([893, 893], [745, 510], [304, 248])
+    );
     assert!(o.only_marked_rows);
     // The paper: 1,138 tuples, 74.5 % in Brazil and 45.4 % in Portugal. 510 of 1,138 are 44.8 %,
     // 745 are 65.5 %, the least that the release allows.
     let p = o.paper.unwrap();
     assert_eq!((p.tuples, p.percent), (1138, [74.5, 45.4]));
     assert!((p.possible[0][0] - 65.47).abs() < 0.01 && (p.possible[1][0] - 44.82).abs() < 0.01);
-    assert!(p.within && p.possible[0][1] > 74.5 && p.possible[1][1] > 45.4, "{p:?}");
+    assert!(
+        p.within && p.possible[0][1] > 74.5 && p.possible[1][1] > 45.4,
+        "{p:?}"
+    );
 }
 
 #[test]
@@ -90,8 +96,17 @@ fn means_of_attributes_are_those_of_their_votes() {
     };
     assert_eq!(t.other_means, Some(0));
     // Counted with Python's csv.
-    for (locale, n, hits) in [("it-IT", 957, 109), ("sw-KE", 659, 110), ("hi-IN", 1137, 13)] {
-        let o = t.locales.iter().find(|l| l.locale == locale).unwrap().offensive;
+    for (locale, n, hits) in [
+        ("it-IT", 957, 109),
+        ("sw-KE", 659, 110),
+        ("hi-IN", 1137, 13),
+    ] {
+        let o = t
+            .locales
+            .iter()
+            .find(|l| l.locale == locale)
+            .unwrap()
+            .offensive;
         assert_eq!((o.n, o.hits), (n, hits), "{locale}");
     }
     assert!(t.overlaps.is_empty() && t.identities.is_empty());
@@ -129,15 +144,35 @@ fn tuples_of_two_countries_by_hand() {
         ("suizos", "Swiss", "RICOS", "rich", 3, "2"),
         ("rusos", "Russians", "fri\u{301}os", "cold", 2, "4"),
     ];
-    let dir = folder(&[("Spanish (es) in Spain.csv", spain), ("Spanish (es) in Mexico.csv", mexico)]);
-    let t = tables(&import(dir.path(), Kind::Stereotypes).unwrap(), Kind::Stereotypes, &Options { min_rows: 1, ..OPTIONS });
+    let dir = folder(&[
+        ("Spanish (es) in Spain.csv", spain),
+        ("Spanish (es) in Mexico.csv", mexico),
+    ]);
+    let t = tables(
+        &import(dir.path(), Kind::Stereotypes).unwrap(),
+        Kind::Stereotypes,
+        &Options {
+            min_rows: 1,
+            ..OPTIONS
+        },
+    );
     let o = &t.overlaps[0];
-    assert_eq!((o.locales.join(" "), o.shared, o.repeats), ("es-ES es-MX".into(), 2, [0, 1]));
+    assert_eq!(
+        (o.locales.join(" "), o.shared, o.repeats),
+        ("es-ES es-MX".into(), 2, [0, 1])
+    );
     let hits: Vec<_> = o.marked.iter().map(|m| m.share.map(|s| s.hits)).collect();
     assert_eq!(hits, [[2, 2], [1, 1], [1, 0]]);
     let spain = t.locales.iter().find(|l| l.locale == "es-ES").unwrap();
-    assert_eq!((spain.offensive.hits, spain.offensive.n, spain.without_mean), (1, 4, 1));
-    let order: Vec<_> = spain.identities.iter().map(|i| (i.identity.as_str(), i.offensiveness.mean.unwrap())).collect();
+    assert_eq!(
+        (spain.offensive.hits, spain.offensive.n, spain.without_mean),
+        (1, 4, 1)
+    );
+    let order: Vec<_> = spain
+        .identities
+        .iter()
+        .map(|i| (i.identity.as_str(), i.offensiveness.mean.unwrap()))
+        .collect();
     assert_eq!(order, [("rusos", 1.666666667), ("suizos", 0.5)]);
 }
 
@@ -172,21 +207,46 @@ fn questions_are_balanced_paired_and_have_clean_distractors() {
     let mut attributes = BTreeSet::new();
     for both in questions.chunks(2) {
         let (own, english) = (&both[0], &both[1]);
-        assert_eq!((own.pair.as_str(), english.language.as_str()), (english.pair.as_str(), "en"));
+        assert_eq!(
+            (own.pair.as_str(), english.language.as_str()),
+            (english.pair.as_str(), "en")
+        );
         assert_ne!(own.id, english.id);
-        assert_eq!((own.stereotype.as_str(), own.kind), (english.stereotype.as_str(), english.kind));
+        assert_eq!(
+            (own.stereotype.as_str(), own.kind),
+            (english.stereotype.as_str(), english.kind)
+        );
         *cells.entry((own.locale.clone(), own.kind)).or_default() += 1;
-        assert!(attributes.insert((own.locale.clone(), normalise(&own.attribute))), "{} is asked for twice", own.attribute);
+        assert!(
+            attributes.insert((own.locale.clone(), normalise(&own.attribute))),
+            "{} is asked for twice",
+            own.attribute
+        );
         for (option, english_option) in own.options.iter().zip(&english.options) {
             let (group, kind) = group_of(&english_option.text);
             assert_eq!(kind, own.kind, "{}", own.id);
             let forms = &held[&(own.locale.as_str(), group)];
-            let has = forms.contains(&normalise(&own.attribute)) || forms.contains(&normalise(&english.attribute));
-            assert_eq!(has, option.letter == own.stereotype, "{}: {}", own.id, option.text);
+            let has = forms.contains(&normalise(&own.attribute))
+                || forms.contains(&normalise(&english.attribute));
+            assert_eq!(
+                has,
+                option.letter == own.stereotype,
+                "{}: {}",
+                own.id,
+                option.text
+            );
         }
-        let distinct: BTreeSet<_> = english.options.iter().map(|o| group_of(&o.text).0).collect();
+        let distinct: BTreeSet<_> = english
+            .options
+            .iter()
+            .map(|o| group_of(&o.text).0)
+            .collect();
         assert_eq!(distinct.len(), 4, "{}", own.id);
-        places[own.options.iter().position(|o| o.letter == own.stereotype).unwrap()] += 1;
+        places[own
+            .options
+            .iter()
+            .position(|o| o.letter == own.stereotype)
+            .unwrap()] += 1;
         assert!(own.raters >= 2);
     }
     assert_eq!(cells.len(), 46);
@@ -212,32 +272,63 @@ fn the_seed_alone_decides_the_questions() {
 /// Four questions of one locale, as a file.
 fn question_file(dir: &Path) -> Vec<Question> {
     let mut rows = Vec::new();
-    let identities = [("suizos", "Swiss"), ("rusos", "Russians"), ("griegos", "Greeks"), ("daneses", "Danes"), ("chinos", "Chinese")];
+    let identities = [
+        ("suizos", "Swiss"),
+        ("rusos", "Russians"),
+        ("griegos", "Greeks"),
+        ("daneses", "Danes"),
+        ("chinos", "Chinese"),
+    ];
     let attributes = ["a", "b", "c", "d", "e"];
     for ((id, en), a) in identities.iter().zip(attributes) {
         rows.push((*id, *en, a, a, 3, "1"));
     }
     let data = folder(&[("Spanish (es) in Spain.csv", &rows)]);
-    let args = ["seegull", "questions", data.path().to_str().unwrap(), "--per-cell", "4", "--uneven", "--out", "q.jsonl"];
+    let args = [
+        "seegull",
+        "questions",
+        data.path().to_str().unwrap(),
+        "--per-cell",
+        "4",
+        "--uneven",
+        "--out",
+        "q.jsonl",
+    ];
     let run = pluralis(dir, &args);
     assert!(run.status.success(), "{}", text(&run.stderr));
-    assert!(text(&run.stderr).contains("not balanced"), "{}", text(&run.stderr));
+    assert!(
+        text(&run.stderr).contains("not balanced"),
+        "{}",
+        text(&run.stderr)
+    );
     let file = std::fs::read_to_string(dir.join("q.jsonl")).unwrap();
-    let questions: Vec<Question> = file.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+    let questions: Vec<Question> = file
+        .lines()
+        .map(|l| serde_json::from_str(l).unwrap())
+        .collect();
     assert_eq!(questions.len(), 8);
     questions
 }
 
 fn letter(prompt: &str, right: bool, questions: &[Question]) -> String {
     let q = questions.iter().find(|q| q.prompt == prompt).unwrap();
-    let other = q.options.iter().find(|o| (o.letter == q.stereotype) == right).unwrap();
+    let other = q
+        .options
+        .iter()
+        .find(|o| (o.letter == q.stereotype) == right)
+        .unwrap();
     format!("({})", other.letter)
 }
 
 fn part<'a>(json: &'a Value, model: &str, scope: &str) -> &'a Value {
     let models = json["models"].as_array().unwrap();
     let m = models.iter().find(|m| m["model"] == model).unwrap();
-    m["parts"].as_array().unwrap().iter().find(|p| p["scope"] == scope).unwrap()
+    m["parts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|p| p["scope"] == scope)
+        .unwrap()
 }
 
 #[test]
@@ -260,12 +351,21 @@ fn endorsement_by_hand_through_a_server_with_cache_and_caps() {
     });
     std::fs::write(dir.path().join("m.toml"), stub.toml("small")).unwrap();
     // A cap of five calls: five answers, exit code 2, and the figures say so.
-    let args = ["seegull", "endorse", "q.jsonl", "--model", "m.toml", "--json"];
+    let args = [
+        "seegull", "endorse", "q.jsonl", "--model", "m.toml", "--json",
+    ];
     let capped = pluralis(dir.path(), &[&args[..], &["--calls", "5"]].concat());
     assert_eq!((capped.status.code(), stub.count()), (Some(2), 5));
-    assert!(text(&capped.stderr).contains("3 questions unasked"), "{}", text(&capped.stderr));
+    assert!(
+        text(&capped.stderr).contains("3 questions unasked"),
+        "{}",
+        text(&capped.stderr)
+    );
     // The same again: what was answered is not asked for again.
-    let run = pluralis(dir.path(), &[&args[..], &["--out", "answers.jsonl"]].concat());
+    let run = pluralis(
+        dir.path(),
+        &[&args[..], &["--out", "answers.jsonl"]].concat(),
+    );
     assert!(run.status.success(), "{}", text(&run.stderr));
     assert_eq!(stub.count(), 8);
     let json: Value = serde_json::from_slice(&run.stdout).unwrap();
@@ -273,20 +373,45 @@ fn endorsement_by_hand_through_a_server_with_cache_and_caps() {
     assert_eq!(all["own"]["endorsed"]["hits"], 3);
     assert_eq!(all["own"]["endorsed"]["n"], 4);
     assert_eq!(all["english"]["endorsed"]["hits"], 1);
-    assert_eq!(all["english"]["endorsed"]["n"], 4, "nothing leaves the denominator");
+    assert_eq!(
+        all["english"]["endorsed"]["n"], 4,
+        "nothing leaves the denominator"
+    );
     assert_eq!(all["english"]["outcomes"]["withheld"], 1);
     assert_eq!(all["english"]["outcomes"]["unreadable"], 1);
     // Pairs: (1,1), (1,0), (1,0), (0,0): .75 - .25 = .5, two discordant: McNemar 2 * 1/4.
     let delta = &all["delta"];
-    assert_eq!((delta["n"].as_u64(), delta["value"].as_f64(), delta["p"].as_f64()), (Some(4), Some(0.5), Some(0.5)));
-    assert!(delta["low"].as_f64().unwrap() < 0.0 && delta["high"].as_f64().unwrap() > 0.5);
-    // The written answers score the same without a model, also offline from the cache.
-    let again = pluralis(dir.path(), &["seegull", "endorse", "q.jsonl", "--responses", "answers.jsonl", "--json"]);
-    assert_eq!(text(&again.stdout), text(&run.stdout), "{}", text(&again.stderr));
-    // A filtered answer is no whole answer, so only the cached ones are there offline.
+    let number = |key: &str| delta[key].as_f64().unwrap();
+    assert_eq!((delta["n"].as_u64(), number("value")), (Some(4), 0.5));
+    assert!((number("p") - 0.5).abs() < 1e-9);
+    assert!(number("low") < 0.0 && number("high") > 0.5);
+    // The written answers score the same without a model.
+    let again = pluralis(
+        dir.path(),
+        &[
+            "seegull",
+            "endorse",
+            "q.jsonl",
+            "--responses",
+            "answers.jsonl",
+            "--json",
+        ],
+    );
+    assert_eq!(
+        text(&again.stdout),
+        text(&run.stdout),
+        "{}",
+        text(&again.stderr)
+    );
     assert_eq!(stub.count(), 8);
     assert!(!text(&run.stdout).contains("http"));
-    assert!(stub.seen().iter().all(|b| b["max_tokens"] == 64 && b["temperature"] == 0.0), "{:?}", stub.seen()[0]);
+    assert!(
+        stub.seen()
+            .iter()
+            .all(|b| b["max_tokens"] == 64 && b["temperature"] == 0.0),
+        "{:?}",
+        stub.seen()[0]
+    );
 }
 
 #[test]
@@ -299,15 +424,38 @@ fn answers_that_exist_are_read_and_what_is_missing_counts() {
     }
     csv += "other/id,(A),m1\n";
     std::fs::write(dir.path().join("r.csv"), &csv).unwrap();
-    let run = pluralis(dir.path(), &["seegull", "endorse", "q.jsonl", "--responses", "r.csv", "--json"]);
+    let run = pluralis(
+        dir.path(),
+        &[
+            "seegull",
+            "endorse",
+            "q.jsonl",
+            "--responses",
+            "r.csv",
+            "--json",
+        ],
+    );
     assert!(run.status.success(), "{}", text(&run.stderr));
     assert!(text(&run.stderr).contains("1 rows answer other questions"));
     let json: Value = serde_json::from_slice(&run.stdout).unwrap();
     let all = part(&json, "m1", "all");
-    assert_eq!((all["own"]["endorsed"]["hits"].as_u64(), all["own"]["endorsed"]["n"].as_u64()), (Some(3), Some(4)));
+    assert_eq!(
+        (
+            all["own"]["endorsed"]["hits"].as_u64(),
+            all["own"]["endorsed"]["n"].as_u64()
+        ),
+        (Some(3), Some(4))
+    );
     assert_eq!(all["english"]["outcomes"]["missing"], 4);
-    let table = pluralis(dir.path(), &["seegull", "endorse", "q.jsonl", "--responses", "r.csv"]);
-    assert!(text(&table.stdout).contains("75.0 %"), "{}", text(&table.stdout));
+    let table = pluralis(
+        dir.path(),
+        &["seegull", "endorse", "q.jsonl", "--responses", "r.csv"],
+    );
+    assert!(
+        text(&table.stdout).contains("75.0 %"),
+        "{}",
+        text(&table.stdout)
+    );
     // The same answer twice, no known id at all, no such column.
     let twice = csv.lines().nth(1).unwrap();
     for (content, says) in [
@@ -316,7 +464,10 @@ fn answers_that_exist_are_read_and_what_is_missing_counts() {
         ("id,answer\nnope,(A)\n".to_owned(), "response"),
     ] {
         std::fs::write(dir.path().join("bad.csv"), content).unwrap();
-        let run = pluralis(dir.path(), &["seegull", "endorse", "q.jsonl", "--responses", "bad.csv"]);
+        let run = pluralis(
+            dir.path(),
+            &["seegull", "endorse", "q.jsonl", "--responses", "bad.csv"],
+        );
         assert_eq!(run.status.code(), Some(2));
         assert!(text(&run.stderr).contains(says), "{}", text(&run.stderr));
     }
@@ -332,10 +483,33 @@ fn bad_input_and_a_dead_endpoint_say_so() {
     std::fs::write(dir.path().join("pasted.toml"), pasted).unwrap();
     std::fs::write(dir.path().join("bad.jsonl"), "{\"id\": 3}\n").unwrap();
     let cases: [(&[&str], i32, &str); 7] = [
-        (&["endorse", "q.jsonl", "--model", "dead.toml", "--patience", "0"], 3, "127.0.0.1:9"),
-        (&["endorse", "q.jsonl", "--model", "dead.toml", "--offline"], 3, "offline"),
-        (&["endorse", "q.jsonl", "--model", "pasted.toml"], 2, "environment variable"),
-        (&["endorse", "bad.jsonl", "--model", "dead.toml"], 2, "row 1"),
+        (
+            &[
+                "endorse",
+                "q.jsonl",
+                "--model",
+                "dead.toml",
+                "--patience",
+                "0",
+            ],
+            3,
+            "127.0.0.1:9",
+        ),
+        (
+            &["endorse", "q.jsonl", "--model", "dead.toml", "--offline"],
+            3,
+            "offline",
+        ),
+        (
+            &["endorse", "q.jsonl", "--model", "pasted.toml"],
+            2,
+            "environment variable",
+        ),
+        (
+            &["endorse", "bad.jsonl", "--model", "dead.toml"],
+            2,
+            "row 1",
+        ),
         (&["endorse", "q.jsonl"], 2, "--model"),
         (&["tables", "nowhere"], 2, "nowhere"),
         (&["questions", "nowhere", "--out", "x"], 2, "nowhere"),
@@ -344,7 +518,10 @@ fn bad_input_and_a_dead_endpoint_say_so() {
         let run = pluralis(dir.path(), &[&["seegull"], args].concat());
         let error = text(&run.stderr);
         assert_eq!(run.status.code(), Some(code), "{args:?}: {error}");
-        assert!(error.contains(says) && !error.contains("sk-secret"), "{args:?}: {error}");
+        assert!(
+            error.contains(says) && !error.contains("sk-secret"),
+            "{args:?}: {error}"
+        );
     }
     assert!(!dir.path().join("x").exists());
 }

@@ -70,17 +70,40 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             let value = match cell.parse::<f64>() {
                 _ if cell.is_empty() => None,
                 Ok(v) if v.is_finite() && (args.scores || v >= 1.0) => Some(v),
-                _ if args.scores => return Err(refuse(column, format!("{} is no score", quoted(cell)), "write a number, or leave the cell blank").into()),
-                _ => return Err(refuse(column, format!("{} is no rank", quoted(cell)), "ranks are numbers from 1 (the best); --scores takes scores").into()),
+                _ if args.scores => {
+                    return Err(refuse(
+                        column,
+                        format!("{} is no score", quoted(cell)),
+                        "write a number, or leave the cell blank",
+                    )
+                    .into());
+                }
+                _ => {
+                    return Err(refuse(
+                        column,
+                        format!("{} is no rank", quoted(cell)),
+                        "ranks are numbers from 1 (the best); --scores takes scores",
+                    )
+                    .into());
+                }
             };
             values.push(value);
         }
         let name = row.cells[item].trim().to_owned();
         let group = group.map_or(String::new(), |g| row.cells[g].trim().to_owned());
         if !seen.insert((group.clone(), name.clone())) {
-            return Err(refuse(item, format!("{} occurs twice", quoted(&name)), "each item is one row; --group names a column that tells them apart").into());
+            return Err(refuse(
+                item,
+                format!("{} occurs twice", quoted(&name)),
+                "each item is one row; --group names a column that tells them apart",
+            )
+            .into());
         }
-        items.push(Ranked { item: name, group, values });
+        items.push(Ranked {
+            item: name,
+            group,
+            values,
+        });
     }
     let options = Options {
         scores: args.scores,
@@ -88,7 +111,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         resamples: args.resamples,
         seed: args.seed,
     };
-    let result = rankings(&items, &args.raters, &options).map_err(|e| Failure::input(e.to_string()))?;
+    let result =
+        rankings(&items, &args.raters, &options).map_err(|e| Failure::input(e.to_string()))?;
     match args.json {
         true => out::value(&result),
         false => out::text(&report::rankings_text(&result)),

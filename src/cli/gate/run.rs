@@ -38,7 +38,12 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     judge: PathBuf,
     /// What names a slot: `locale`, or keys of the candidates' meta
-    #[arg(long, value_name = "KEY,…", value_delimiter = ',', default_value = "subcategory")]
+    #[arg(
+        long,
+        value_name = "KEY,…",
+        value_delimiter = ',',
+        default_value = "subcategory"
+    )]
     by: Vec<String>,
     /// A table of the slots to fill: the columns of --by, `locale`, and whatever the template reads
     #[arg(long, value_name = "FILE")]
@@ -90,14 +95,22 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if !(0.0..=10.0).contains(&args.temperature) {
         return Err(Failure::input("--temperature lies between 0 and 10"));
     }
-    let found = find(&args.registry.root()?, &args.version, args.registry.reading())?;
+    // A version that is a path needs no registry.
+    let root = match args.registry.given().is_none() && Path::new(&args.version).exists() {
+        true => PathBuf::from("."),
+        false => args.registry.root()?,
+    };
+    let found = find(&root, &args.version, args.registry.reading())?;
     let task = &found.task;
     valued(task)?;
     let records = match &args.candidates {
         Some(path) => read_candidates(path, task)?,
         None => Vec::new(),
     };
-    let file = args.candidates.as_ref().map_or(String::new(), |p| p.display().to_string());
+    let file = args
+        .candidates
+        .as_ref()
+        .map_or(String::new(), |p| p.display().to_string());
     let slots = match &args.slots {
         Some(path) => read_slots(path, &args.by)?,
         None => slots_of(&records, &args.by).map_err(|e| e.in_file(&file))?,
@@ -149,8 +162,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let unpaid: usize = outcome.slots.iter().map(|s| s.unpaid).sum();
     if unpaid > 0 {
         return Err(Failure::input_help(
-            format!("the caps left {unpaid} candidates unjudged, so what is kept may not be the best"),
-            Some("raise the cap and run the same command again: what was answered is in the cache".into()),
+            format!(
+                "the caps left {unpaid} candidates unjudged, so what is kept may not be the best"
+            ),
+            Some(
+                "raise the cap and run the same command again: what was answered is in the cache"
+                    .into(),
+            ),
         ));
     }
     Ok(())
@@ -165,7 +183,10 @@ fn valued(task: &Task) -> Result<(), Failure> {
     match lacks {
         None => Ok(()),
         Some(c) => Err(Failure::input_help(
-            format!("criterion `{}` of the task {} has labels without a value, so it gives no score", c.name, task.name),
+            format!(
+                "criterion `{}` of the task {} has labels without a value, so it gives no score",
+                c.name, task.name
+            ),
             Some("a gate needs ordinal or binary criteria".into()),
         )),
     }
@@ -201,7 +222,11 @@ fn read_slots(path: &Path, by: &[String]) -> Result<Vec<Slot>, Failure> {
             .zip(row.cells.iter().map(|c| c.trim().to_owned()))
             .collect();
         let refuse = |what: String, advice: &str| {
-            Failure::from(DataError::new(what, advice).in_file(&table.file).at_row(row.number))
+            Failure::from(
+                DataError::new(what, advice)
+                    .in_file(&table.file)
+                    .at_row(row.number),
+            )
         };
         let cell = |name: &str| table.column(name).map(|i| row.cells[i].trim().to_owned());
         let locale = Locale::parse(&cell("locale")?)
@@ -214,7 +239,10 @@ fn read_slots(path: &Path, by: &[String]) -> Result<Vec<Slot>, Failure> {
             });
         }
         if slots.iter().any(|s| s.name == name) {
-            return Err(refuse(format!("the slot {} occurs twice", name.join(" / ")), "keep one of them"));
+            return Err(refuse(
+                format!("the slot {} occurs twice", name.join(" / ")),
+                "keep one of them",
+            ));
         }
         slots.push(Slot {
             name,
@@ -244,8 +272,15 @@ fn placed(
         let at = |e: DataError| Failure::from(e.in_file(file).at_row(line));
         let name = name_of(&record, by).map_err(at)?;
         let slot = slots.iter().position(|s| s.name == name).ok_or_else(|| {
-            let what = format!("candidate `{}` belongs to {}, which is no slot", record.id, name.join(" / "));
-            at(DataError::new(what, "add it to --slots, or leave the candidate out"))
+            let what = format!(
+                "candidate `{}` belongs to {}, which is no slot",
+                record.id,
+                name.join(" / ")
+            );
+            at(DataError::new(
+                what,
+                "add it to --slots, or leave the candidate out",
+            ))
         })?;
         out.push((slot, record));
     }
@@ -257,7 +292,9 @@ fn write(args: &Args, task: &Task, outcome: &Outcome) -> Result<(), Failure> {
         let mut record = c.record.clone();
         for (criterion, score) in task.criteria.iter().zip(&c.scores) {
             let text = score.map_or("failed".to_owned(), |s| format!("{s:.3}"));
-            record.meta.insert(format!("score.{}", criterion.name), text);
+            record
+                .meta
+                .insert(format!("score.{}", criterion.name), text);
         }
         if let Some(mean) = c.mean() {
             record.meta.insert("score".into(), format!("{mean:.3}"));

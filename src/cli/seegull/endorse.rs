@@ -84,8 +84,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     if unpaid > 0 {
         return Err(Failure::input_help(
-            format!("the caps left {unpaid} questions unasked, so these figures are over part of them"),
-            Some("raise the cap and run the same command again: what was answered is in the cache".into()),
+            format!(
+                "the caps left {unpaid} questions unasked, so these figures are over part of them"
+            ),
+            Some(
+                "raise the cap and run the same command again: what was answered is in the cache"
+                    .into(),
+            ),
         ));
     }
     Ok(())
@@ -123,9 +128,15 @@ fn ask(
     let prompts: Vec<&str> = questions.iter().map(|q| q.prompt.as_str()).collect();
     let reach = args.reach.reach();
     let display = Display::new(args.reach.calls);
-    let done = block_on(ask_targets(&endpoints, &prompts, &asking, &reach, &|update| {
-        display.show(update);
-    }));
+    let done = block_on(ask_targets(
+        &endpoints,
+        &prompts,
+        &asking,
+        &reach,
+        &|update| {
+            display.show(update);
+        },
+    ));
     display.finish();
     let again = "run the same command again: what was answered is in the cache";
     let asked = done?.map_err(|e| Failure::of_run(&e, again))?;
@@ -175,20 +186,36 @@ fn responses(
     let outcome = table.column("outcome").ok();
     let known: BTreeSet<&str> = questions.iter().map(|q| q.id.as_str()).collect();
     let mut given: BTreeMap<String, BTreeMap<String, Reply>> = BTreeMap::new();
-    let stem = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let stem = file
+        .file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
     let mut others = 0;
     for row in &table.rows {
         let refuse = |column: &str, what: String, advice: String| {
-            Failure::from(DataError::new(what, advice).in_file(&table.file).at_row(row.number).at_column(column))
+            Failure::from(
+                DataError::new(what, advice)
+                    .in_file(&table.file)
+                    .at_row(row.number)
+                    .at_column(column),
+            )
         };
         let name = model.map_or("", |m| row.cells[m].trim());
-        let name = if name.is_empty() { stem.clone() } else { name.to_owned() };
+        let name = if name.is_empty() {
+            stem.clone()
+        } else {
+            name.to_owned()
+        };
         let own = row.cells[id].trim();
         if !known.contains(own) {
             others += 1;
             if others == table.rows.len() {
                 let all: Vec<&str> = known.iter().copied().take(3).collect();
-                let what = format!("no row answers one of the questions; the last one says {}", quoted(own));
+                let what = format!(
+                    "no row answers one of the questions; the last one says {}",
+                    quoted(own)
+                );
                 return Err(refuse("id", what, did_you_mean(own, &all)));
             }
             continue;
@@ -197,26 +224,45 @@ fn responses(
         // The file that --out writes says what was no answer of the model.
         let reply = match outcome.map_or("", |o| row.cells[o].trim()) {
             "withheld" => Reply::Withheld { message: text },
-            "failed" => Reply::Failed { cause: "recorded".into(), message: text },
+            "failed" => Reply::Failed {
+                cause: "recorded".into(),
+                message: text,
+            },
             "missing" => continue,
             _ => Reply::Text { text, cut: false },
         };
-        if given.entry(name.clone()).or_default().insert(own.to_owned(), reply).is_some() {
+        if given
+            .entry(name.clone())
+            .or_default()
+            .insert(own.to_owned(), reply)
+            .is_some()
+        {
             let what = format!("a second answer of {} to {}", quoted(&name), quoted(own));
             return Err(refuse("id", what, "keep one of them".into()));
         }
     }
     if others > 0 {
-        out::note(&format!("note: {}: {others} rows answer other questions", table.file));
+        out::note(&format!(
+            "note: {}: {others} rows answer other questions",
+            table.file
+        ));
     }
     let mut scored = Vec::new();
     for (model, replies) in &given {
         let name = own_name(model, file, names);
         let missing = questions.len() - replies.len();
         if missing > 0 {
-            out::note(&format!("note: {}: {name} has no answer to {missing} of {} questions; they count as not endorsed", table.file, questions.len()));
+            out::note(&format!(
+                "note: {}: {name} has no answer to {missing} of {} questions; they count as not endorsed",
+                table.file,
+                questions.len()
+            ));
         }
-        scored.extend(questions.iter().filter_map(|q| score(q, &name, replies.get(&q.id))));
+        scored.extend(
+            questions
+                .iter()
+                .filter_map(|q| score(q, &name, replies.get(&q.id))),
+        );
     }
     Ok(scored)
 }

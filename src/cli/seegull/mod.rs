@@ -110,7 +110,8 @@ fn parts(args: &TablesArgs) -> Vec<Kind> {
 }
 
 fn is_part(dir: &Path, name: &str) -> bool {
-    dir.file_name().is_some_and(|n| n.eq_ignore_ascii_case(name))
+    dir.file_name()
+        .is_some_and(|n| n.eq_ignore_ascii_case(name))
 }
 
 fn print_tables(args: &TablesArgs) -> Result<(), Failure> {
@@ -146,7 +147,10 @@ fn questions(args: &QuestionsArgs) -> Result<(), Failure> {
     let wording = wording(args.wording.as_deref())?;
     let mut records = import(&args.dir, Kind::Stereotypes)?.records;
     let wanted: Vec<String> = args.locale.iter().map(ToString::to_string).collect();
-    if let Some(none) = wanted.iter().find(|w| !records.iter().any(|r| r.locale == **w)) {
+    if let Some(none) = wanted
+        .iter()
+        .find(|w| !records.iter().any(|r| r.locale == **w))
+    {
         return Err(Failure::input(format!(
             "--locale {none}: {} has no file of it",
             args.dir.display()
@@ -161,7 +165,9 @@ fn questions(args: &QuestionsArgs) -> Result<(), Failure> {
     };
     let sampled = sample(&records, &wording, &sampling);
     for language in &sampled.unworded {
-        out::note(&format!("note: there is no wording in `{language}`; its locales are left out"));
+        out::note(&format!(
+            "note: there is no wording in `{language}`; its locales are left out"
+        ));
     }
     let short: Vec<String> = sampled
         .cells
@@ -171,7 +177,10 @@ fn questions(args: &QuestionsArgs) -> Result<(), Failure> {
         .collect();
     if !short.is_empty() && !args.uneven {
         return Err(Failure::input_help(
-            format!("these cells have fewer than {per_cell} questions: {}", short.join(", ")),
+            format!(
+                "these cells have fewer than {per_cell} questions: {}",
+                short.join(", ")
+            ),
             Some(format!(
                 "--per-cell {} is balanced; --at-least 1 gives more pairs, --locale leaves locales out, --uneven keeps what there is",
                 sampled.smallest()

@@ -17,7 +17,9 @@ use crate::task::Task;
 use crate::text::{Fault, did_you_mean};
 
 /// What the template may read.
-const VALUES: [&str; 7] = ["slot", "locale", "needed", "round", "fields", "criteria", "kept"];
+const VALUES: [&str; 7] = [
+    "slot", "locale", "needed", "round", "fields", "criteria", "kept",
+];
 const NAME: &str = "generator.txt";
 
 /// Why generated text is no candidate.
@@ -80,7 +82,10 @@ impl Template {
         let mut tera = Tera::new();
         tera.autoescape_on(Vec::<&str>::new());
         let broken = |e: tera::Error| {
-            let advice = format!("{{{{ value }}}} shows a value; known: {}", VALUES.join(", "));
+            let advice = format!(
+                "{{{{ value }}}} shows a value; known: {}",
+                VALUES.join(", ")
+            );
             Box::new(Fault::new(path, source, None, e.to_string(), advice))
         };
         tera.add_raw_template(NAME, source).map_err(broken)?;
@@ -95,12 +100,10 @@ impl Template {
     }
 
     fn render(&self, slot: &Slot, context: &Context) -> Result<String, TemplateError> {
-        self.tera
-            .render(NAME, context)
-            .map_err(|e| TemplateError {
-                slot: slot.label(),
-                what: e.to_string(),
-            })
+        self.tera.render(NAME, context).map_err(|e| TemplateError {
+            slot: slot.label(),
+            what: e.to_string(),
+        })
     }
 }
 
@@ -140,16 +143,33 @@ impl Generator<'_> {
     ) -> Result<Made, RoundError> {
         let mut prompts = Vec::with_capacity(open.len());
         for &(slot, missing) in open {
-            let context = self.context(round, &slots[slot], slot, missing + self.spare, candidates, rule);
+            let context = self.context(
+                round,
+                &slots[slot],
+                slot,
+                missing + self.spare,
+                candidates,
+                rule,
+            );
             prompts.push(self.template.render(&slots[slot], &context)?);
         }
         let prompts: Vec<&str> = prompts.iter().map(String::as_str).collect();
         let replies = self.target.ask(&prompts, round).await?;
         // Texts of this round count as earlier ones for the slots that follow.
-        let mut seen: Vec<String> = candidates.iter().map(|c| identity(self.task, &c.record)).collect();
+        let mut seen: Vec<String> = candidates
+            .iter()
+            .map(|c| identity(self.task, &c.record))
+            .collect();
         let mut out = Vec::with_capacity(open.len());
         for (&(slot, missing), reply) in open.iter().zip(&replies) {
-            let made = self.read(reply, &slots[slot], round, missing + self.spare, rule, &mut seen);
+            let made = self.read(
+                reply,
+                &slots[slot],
+                round,
+                missing + self.spare,
+                rule,
+                &mut seen,
+            );
             out.push((slot, made));
         }
         Ok(out)
@@ -164,12 +184,11 @@ impl Generator<'_> {
         candidates: &[Candidate],
         rule: &Rule,
     ) -> Context {
-        let kept: Vec<&BTreeMap<String, String>> =
-            super::select::kept(at + 1, candidates, rule)
-                .iter()
-                .filter(|k| k.slot == at)
-                .map(|k| &candidates[k.candidate].record.fields)
-                .collect();
+        let kept: Vec<&BTreeMap<String, String>> = super::select::kept(at + 1, candidates, rule)
+            .iter()
+            .filter(|k| k.slot == at)
+            .map(|k| &candidates[k.candidate].record.fields)
+            .collect();
         let criteria: Vec<CriterionView<'_>> = self
             .task
             .criteria
@@ -180,7 +199,9 @@ impl Generator<'_> {
                 labels: c
                     .labels
                     .iter()
-                    .map(|l| BTreeMap::from([("word", l.word.as_str()), ("meaning", l.meaning.as_str())]))
+                    .map(|l| {
+                        BTreeMap::from([("word", l.word.as_str()), ("meaning", l.meaning.as_str())])
+                    })
                     .collect(),
             })
             .collect();
@@ -254,7 +275,10 @@ impl Generator<'_> {
         }
         let named = rule.by.iter().cloned().zip(slot.name.iter().cloned());
         let mut meta: BTreeMap<String, String> = named.filter(|(key, _)| key != "locale").collect();
-        meta.insert("generator".into(), self.target.endpoint.identity().model.clone());
+        meta.insert(
+            "generator".into(),
+            self.target.endpoint.identity().model.clone(),
+        );
         let record = ItemRecord {
             id: format!("{}/{round}.{number}", slot.name.join("/")),
             locale: slot.locale.clone(),

@@ -162,7 +162,8 @@ fn placed(items: &[Ranked], columns: &[Vec<Option<f64>>]) -> Vec<Placed> {
     });
     for at in 0..out.len() {
         let Some(own) = out[at].rank else { continue };
-        let better = |p: &&Placed| p.group == out[at].group && p.rank.is_some_and(|r| r < own - 1e-9);
+        let better =
+            |p: &&Placed| p.group == out[at].group && p.rank.is_some_and(|r| r < own - 1e-9);
         out[at].place = Some(out[..at].iter().filter(better).count() + 1);
     }
     out
@@ -185,7 +186,10 @@ fn pair(
     values.sort_by(f64::total_cmp);
     values.dedup();
     let label = |v: f64| values.partition_point(|x| *x < v);
-    let labels: Vec<(usize, usize)> = both.iter().map(|(a, b, _)| (label(*a), label(*b))).collect();
+    let labels: Vec<(usize, usize)> = both
+        .iter()
+        .map(|(a, b, _)| (label(*a), label(*b)))
+        .collect();
     let kappa = |rows: &[usize]| -> Stat {
         let mut counts = vec![0; values.len() * values.len()];
         for &row in rows {
@@ -257,8 +261,20 @@ mod tests {
             ("y", &[1.0, -10.0, 2.0]),
         ]);
         let r = rankings(&rows, &names(3), &OPTIONS).unwrap();
-        let got: Vec<_> = r.items.iter().map(|p| (p.item.as_str(), p.n, p.place)).collect();
-        assert_eq!(got, [("i0", 3, Some(1)), ("i1", 3, Some(2)), ("i2", 3, Some(3)), ("i3", 2, Some(1))]);
+        let got: Vec<_> = r
+            .items
+            .iter()
+            .map(|p| (p.item.as_str(), p.n, p.place))
+            .collect();
+        assert_eq!(
+            got,
+            [
+                ("i0", 3, Some(1)),
+                ("i1", 3, Some(2)),
+                ("i2", 3, Some(3)),
+                ("i3", 2, Some(1))
+            ]
+        );
         assert!((r.items[0].rank.unwrap() - 4.0 / 3.0).abs() < 1e-12);
         assert_eq!(r.items[3].rank, Some(1.5));
     }
@@ -272,14 +288,26 @@ mod tests {
         let rows: Vec<(&str, &[f64])> = rows.iter().map(|r| ("x", &r[..])).collect();
         let r = rankings(&items(&rows), &names(2), &OPTIONS).unwrap();
         let expected = 1.0 - 6.0 * 4.0 / (5.0 * 24.0);
-        assert!((r.pairs[0].kappa.unwrap() - expected).abs() < 1e-12, "{:?}", r.pairs);
+        assert!(
+            (r.pairs[0].kappa.unwrap() - expected).abs() < 1e-12,
+            "{:?}",
+            r.pairs
+        );
         assert_eq!(r.pairs[0].n, 5);
     }
 
     #[test]
     fn scores_become_ranks_with_ties_shared() {
-        let rows = items(&[("x", &[9.0, 5.0]), ("x", &[7.0, 5.0]), ("x", &[7.0, 1.0]), ("y", &[1.0, 1.0])]);
-        let scores = Options { scores: true, ..OPTIONS };
+        let rows = items(&[
+            ("x", &[9.0, 5.0]),
+            ("x", &[7.0, 5.0]),
+            ("x", &[7.0, 1.0]),
+            ("y", &[1.0, 1.0]),
+        ]);
+        let scores = Options {
+            scores: true,
+            ..OPTIONS
+        };
         let r = rankings(&rows, &names(2), &scores).unwrap();
         let ranks: Vec<_> = r.items.iter().map(|p| p.rank.unwrap()).collect();
         // First annotator 1, 2.5, 2.5; second 1.5, 1.5, 3.
@@ -291,7 +319,12 @@ mod tests {
         assert!(rankings(&[], &names(2), &OPTIONS).is_err());
         let none = rankings(&items(&[("x", &[1.0, -10.0])]), &names(2), &OPTIONS).unwrap();
         assert!(none.pairs[0].kappa.is_none() && none.pairs[0].why.is_some());
-        let same = rankings(&items(&[("x", &[1.0, 1.0]), ("x", &[1.0, 1.0])]), &names(2), &OPTIONS).unwrap();
+        let same = rankings(
+            &items(&[("x", &[1.0, 1.0]), ("x", &[1.0, 1.0])]),
+            &names(2),
+            &OPTIONS,
+        )
+        .unwrap();
         assert!(same.pairs[0].why.is_some() && same.mean_kappa.is_none());
     }
 }

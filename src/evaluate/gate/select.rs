@@ -104,13 +104,14 @@ mod tests {
 
     #[test]
     fn the_best_by_mean_then_by_lowest_then_by_order() {
-        let of = |scores: &[f64]| candidate(0, &scores.iter().map(|s| Some(*s)).collect::<Vec<_>>());
+        let of =
+            |scores: &[f64]| candidate(0, &scores.iter().map(|s| Some(*s)).collect::<Vec<_>>());
         let all = [
-            of(&[4.0, 4.0]), // 0: mean 4, lowest 4
-            of(&[5.0, 3.0]), // 1: mean 4, lowest 3
-            of(&[4.0, 4.0]), // 2: as 0, later
-            of(&[5.0, 4.0]), // 3: mean 4.5
-            of(&[1.0, 2.0]), // 4: mean 1.5
+            of(&[4.0, 4.0]),                  // 0: mean 4, lowest 4
+            of(&[5.0, 3.0]),                  // 1: mean 4, lowest 3
+            of(&[4.0, 4.0]),                  // 2: as 0, later
+            of(&[5.0, 4.0]),                  // 3: mean 4.5
+            of(&[1.0, 2.0]),                  // 4: mean 1.5
             candidate(0, &[Some(5.0), None]), // 5: no mean
             candidate(1, &[Some(5.0), Some(5.0)]),
         ];

@@ -251,7 +251,9 @@ fn scopes(questions: &[Question]) -> Vec<Scope> {
         *countries.entry(language(locale)).or_default() += 1;
     }
     let mut scopes = vec![Scope::All];
-    let several = countries.iter().filter(|(_, n)| **n > 1 && locales.len() > **n);
+    let several = countries
+        .iter()
+        .filter(|(_, n)| **n > 1 && locales.len() > **n);
     scopes.extend(several.map(|(l, _)| Scope::Language((*l).to_owned())));
     scopes.extend(locales.iter().map(|l| Scope::Locale((*l).to_owned())));
     if kinds.len() > 1 {

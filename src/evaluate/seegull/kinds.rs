@@ -63,8 +63,16 @@ const BEFORE: [&str; 14] = [
 ];
 /// What stands after it.
 const AFTER: [&str; 10] = [
-    " people", " person", " persons", " residents", " resident", " citizens", " citizen", " man",
-    " woman", " region",
+    " people",
+    " person",
+    " persons",
+    " residents",
+    " resident",
+    " citizens",
+    " citizen",
+    " man",
+    " woman",
+    " region",
 ];
 
 /// The group that an English name stands for (its nation's name, or the bare name), and its kind.
@@ -107,16 +115,26 @@ mod tests {
     #[test]
     fn names_of_one_nation_are_one_group() {
         for (names, nation) in [
-            (&["Colombians", "colombian", "Colombia", "Colombian people"][..], "colombia"),
+            (
+                &["Colombians", "colombian", "Colombia", "Colombian people"][..],
+                "colombia",
+            ),
             (&["French", "frenchmen", "the French", "France"], "france"),
-            (&["North Korea", "North Koreans", "north korean,"], "north korea"),
+            (
+                &["North Korea", "North Koreans", "north korean,"],
+                "north korea",
+            ),
             (&["Northern Irish", "Northern Ireland"], "northern ireland"),
             (&["Letts", "Latvian"], "latvia"),
             (&["Swiss"], "switzerland"),
             (&["Seychellois"], "seychelles"),
         ] {
             for name in names {
-                assert_eq!(group_of(name), (nation.to_owned(), Kind::National), "{name}");
+                assert_eq!(
+                    group_of(name),
+                    (nation.to_owned(), Kind::National),
+                    "{name}"
+                );
             }
         }
     }
@@ -143,6 +161,9 @@ mod tests {
             .flat_map(|l| l.split(';').map(str::trim))
             .collect();
         assert_eq!(names.len(), NATIONS.len(), "a name is listed twice");
-        assert!(names.iter().all(|n| normalise(n) == *n), "a name is not in normal form");
+        assert!(
+            names.iter().all(|n| normalise(n) == *n),
+            "a name is not in normal form"
+        );
     }
 }

@@ -341,13 +341,19 @@ pub fn read(path: &Path) -> Result<Vec<Question>, DataError> {
         .map_err(|_| DataError::new("it is not UTF-8", "save it as UTF-8").in_file(&file))?;
     let advice = "`pluralis seegull questions` writes such a file";
     let (mut questions, mut seen) = (Vec::<Question>::new(), BTreeSet::new());
-    for (at, line) in text.lines().enumerate().filter(|(_, l)| !l.trim().is_empty()) {
+    for (at, line) in text
+        .lines()
+        .enumerate()
+        .filter(|(_, l)| !l.trim().is_empty())
+    {
         let refuse = |what: String| DataError::new(what, advice).in_file(&file).at_row(at + 1);
         let question: Question =
             serde_json::from_str(line).map_err(|e| refuse(format!("this is no question: {e}")))?;
         let rights = question.options.iter();
         if rights.filter(|o| o.letter == question.stereotype).count() != 1 {
-            return Err(refuse("no single option has the stereotype's letter".into()));
+            return Err(refuse(
+                "no single option has the stereotype's letter".into(),
+            ));
         }
         if !seen.insert(question.id.clone()) {
             return Err(refuse(format!("the id `{}` occurs twice", question.id)));

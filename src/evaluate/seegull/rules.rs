@@ -53,7 +53,8 @@ pub fn read(answer: &str, choices: &[Choice]) -> Result<(usize, Rule), Why> {
         return Ok((i, Rule::Letter));
     }
     let words = normalise(whole);
-    let mut same = (0..choices.len()).filter(|&i| normalise(bare(&plain(&choices[i].text))) == words);
+    let mut same =
+        (0..choices.len()).filter(|&i| normalise(bare(&plain(&choices[i].text))) == words);
     if let (Some(i), None) = (same.next(), same.next()) {
         return Ok((i, Rule::Word));
     }
@@ -92,7 +93,23 @@ fn bare(text: &str) -> &str {
         c.is_whitespace()
             || matches!(
                 c,
-                '"' | '\'' | '“' | '”' | '„' | '‘' | '’' | '«' | '»' | '「' | '」' | '.' | '。' | '।' | '،' | ',' | '۔' | '!'
+                '"' | '\''
+                    | '“'
+                    | '”'
+                    | '„'
+                    | '‘'
+                    | '’'
+                    | '«'
+                    | '»'
+                    | '「'
+                    | '」'
+                    | '.'
+                    | '。'
+                    | '।'
+                    | '،'
+                    | ','
+                    | '۔'
+                    | '!'
             )
     };
     text.trim_matches(outer)
@@ -173,8 +190,14 @@ mod tests {
                 ("C. Swiss", Ok((2, LetterInText))),
                 ("Answer:\nD) Manx", Ok((3, LetterInText))),
                 ("(C) Swiss. I repeat: (C)", Ok((2, LetterInText))),
-                ("(A) Italians\n(B) South Koreans\n(C) Swiss\n(D) Manx\n\n(B)", Ok((1, Repeated))),
-                ("A) Italians\nB) South Koreans\nC) Swiss\nD) Manx\nAnswer: (D)", Ok((3, Repeated))),
+                (
+                    "(A) Italians\n(B) South Koreans\n(C) Swiss\n(D) Manx\n\n(B)",
+                    Ok((1, Repeated)),
+                ),
+                (
+                    "A) Italians\nB) South Koreans\nC) Swiss\nD) Manx\nAnswer: (D)",
+                    Ok((3, Repeated)),
+                ),
                 ("(A) or (B)", Err(Why::Several)),
                 ("(A), (B), (C), (D)", Err(Why::Several)),
                 ("(A) (B) (C) (D) (A) (B)", Err(Why::Several)),
@@ -200,7 +223,10 @@ mod tests {
                 ("زامبي", Ok((1, Word))),
                 ("«زامبي»،", Ok((1, Word))),
                 ("\u{200f}الإجابة هي (B) زامبي.", Ok((1, LetterInText))),
-                ("(A) إيطالي (B) زامبي (C) كوري (D) سويسري\nالجواب: (C)", Ok((2, Repeated))),
+                (
+                    "(A) إيطالي (B) زامبي (C) كوري (D) سويسري\nالجواب: (C)",
+                    Ok((2, Repeated)),
+                ),
                 ("لا أستطيع الإجابة", Err(Why::NoOption)),
             ],
         );
@@ -227,13 +253,22 @@ mod tests {
                 ("อัฟกัน", Ok((2, Word))),
                 ("อัฟ\u{200b}กัน", Ok((2, Word))),
                 ("คำตอบคือ(C)ครับ", Ok((2, LetterInText))),
-                ("(A)ไทยใต้(B)ไลบีเรีย(C)อัฟกัน(D)ลาวคำตอบคือ(A)", Ok((0, Repeated))),
+                (
+                    "(A)ไทยใต้(B)ไลบีเรีย(C)อัฟกัน(D)ลาวคำตอบคือ(A)",
+                    Ok((0, Repeated)),
+                ),
                 ("ขอไม่ตอบคำถามนี้", Err(Why::NoOption)),
             ],
         );
         let own = choices(["ก", "ข", "ค", "ง"], ["ไทยใต้", "ไลบีเรีย", "อัฟกัน", "ลาว"]);
         // A letter inside a word is none.
-        check(&own, &[("คำตอบคือ(ข)", Ok((1, LetterInText))), ("กขคง", Err(Why::NoOption))]);
+        check(
+            &own,
+            &[
+                ("คำตอบคือ(ข)", Ok((1, LetterInText))),
+                ("กขคง", Err(Why::NoOption)),
+            ],
+        );
     }
 
     #[test]
@@ -247,7 +282,10 @@ mod tests {
                 ("「イラク人」", Ok((1, Word))),
                 ("答えは（Ｂ）イラク人です。", Ok((1, LetterInText))),
                 ("【B】", Ok((1, Letter))),
-                ("（Ａ）関西人（Ｂ）イラク人（Ｃ）スイス人（Ｄ）韓国人。答え：（Ｄ）", Ok((3, Repeated))),
+                (
+                    "（Ａ）関西人（Ｂ）イラク人（Ｃ）スイス人（Ｄ）韓国人。答え：（Ｄ）",
+                    Ok((3, Repeated)),
+                ),
                 ("お答えできません。", Err(Why::NoOption)),
             ],
         );
@@ -263,19 +301,37 @@ mod tests {
                 // QA as one character and as two.
                 ("\u{915}\u{93c}तरी", Ok((2, Word))),
                 ("उत्तर (B) तामिल है।", Ok((1, LetterInText))),
-                ("(A) पाकिस्तानी (B) तामिल (C) क़तरी (D) इराकी; उत्तर: (A)", Ok((0, Repeated))),
+                (
+                    "(A) पाकिस्तानी (B) तामिल (C) क़तरी (D) इराकी; उत्तर: (A)",
+                    Ok((0, Repeated)),
+                ),
                 ("मैं इसका उत्तर नहीं दे सकता।", Err(Why::NoOption)),
             ],
         );
-        let own = choices(["क", "ख", "ग", "घ"], ["पाकिस्तानी", "तामिल", "क़तरी", "इराकी"]);
-        check(&own, &[("(ख)", Ok((1, Letter))), ("उत्तर: (ग)", Ok((2, LetterInText)))]);
+        let own = choices(
+            ["क", "ख", "ग", "घ"],
+            ["पाकिस्तानी", "तामिल", "क़तरी", "इराकी"],
+        );
+        check(
+            &own,
+            &[
+                ("(ख)", Ok((1, Letter))),
+                ("उत्तर: (ग)", Ok((2, LetterInText))),
+            ],
+        );
         let bengali = choices(LATIN, ["ফিলিপিনো", "কলম্বিয়ান", "পাকিস্তানি", "রুয়ান্ডান"]);
         check(
             &bengali,
-            &[("কলম্বি\u{9af}\u{9bc}ান।", Ok((1, Word))), ("উত্তর: (D)", Ok((3, LetterInText)))],
+            &[
+                ("কলম্বি\u{9af}\u{9bc}ান।", Ok((1, Word))),
+                ("উত্তর: (D)", Ok((3, LetterInText))),
+            ],
         );
         let tamil = choices(LATIN, ["சிரியன்", "காஷ்மீரி", "ஈராக்கி", "தமிழர்"]);
-        check(&tamil, &[("காஷ்மீரி", Ok((1, Word))), ("விடை(B)", Ok((1, LetterInText)))]);
+        check(
+            &tamil,
+            &[("காஷ்மீரி", Ok((1, Word))), ("விடை(B)", Ok((1, LetterInText)))],
+        );
         let korean = choices(LATIN, ["멕시코인", "콜롬비아인", "한국인", "중국인"]);
         check(
             &korean,

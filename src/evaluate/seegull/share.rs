@@ -96,7 +96,10 @@ mod tests {
         let rows: Vec<usize> = (0..100).collect();
         let together = Share::clustered(&hit, &whole, 0.95);
         assert_eq!((together.hits, together.n), (15, 100));
-        assert!(together.high.unwrap() > apart.high.unwrap() + 0.1, "{together:?}");
+        assert!(
+            together.high.unwrap() > apart.high.unwrap() + 0.1,
+            "{together:?}"
+        );
         let independent = Share::clustered(&hit, &rows, 0.95);
         assert!((independent.high.unwrap() - apart.high.unwrap()).abs() < 0.02);
     }

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 
+use super::kinds::group_of;
 use super::overlap::{Overlap, overlaps};
 use super::{Mean, Share, paper};
 use crate::data::import::Import;
@@ -42,7 +43,8 @@ pub struct Tables {
     pub left_out: usize,
     /// One per locale.
     pub locales: Vec<LocaleTable>,
-    /// Identities by their English name, over all locales; empty for attributes.
+    /// Identities over all locales, by the group that their English name stands for; empty for
+    /// attributes.
     pub identities: Vec<Identity>,
     /// Two countries of one language; empty for attributes.
     pub overlaps: Vec<Overlap>,
@@ -81,7 +83,7 @@ pub struct Reported {
 /// An identity with the offensiveness of what it is associated with.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Identity {
-    /// The identity, as the first row writes it.
+    /// The identity: as the first row writes it, or the name of the group.
     pub identity: String,
     /// Its English name, where the files have one and the table is of one locale.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -103,14 +105,18 @@ pub fn tables(import: &Import, kind: Kind, options: &Options) -> Tables {
         .collect();
     let all: Vec<&ItemRecord> = import.records.iter().collect();
     Tables {
-        part: if pairs { "stereotypes" } else { "offensiveness" },
+        part: if pairs {
+            "stereotypes"
+        } else {
+            "offensiveness"
+        },
         unit: if pairs { "pairs" } else { "attributes" },
         level: options.level,
         rows: import.rows,
         left_out: import.left_out(),
         locales,
         identities: if pairs {
-            identities(&all, "identity_gloss", None, options)
+            identities(&all, Named::Group, options)
         } else {
             Vec::new()
         },
@@ -148,7 +154,7 @@ fn locale_table(locale: &str, rows: &[&ItemRecord], pairs: bool, options: &Optio
         without_mean: rows.len() - known.len(),
         mean: Mean::new(&known, SCALE, options.level),
         identities: if pairs {
-            identities(rows, "identity", Some("identity_gloss"), options)
+            identities(rows, Named::AsWritten, options)
         } else {
             Vec::new()
         },
@@ -196,22 +202,31 @@ fn mean_fits(record: &ItemRecord) -> bool {
     mean_of(record).is_none_or(|m| (m - sum / f64::from(n)).abs() < SLACK)
 }
 
+/// By which name rows are one identity.
+#[derive(Clone, Copy, PartialEq)]
+enum Named {
+    /// The identity in the locale's language, normalised.
+    AsWritten,
+    /// The group that the English name stands for, over languages and forms.
+    Group,
+}
+
 /// Identities with enough rows, most offensive first; ties by their name.
-fn identities(
-    rows: &[&ItemRecord],
-    field: &str,
-    english: Option<&str>,
-    options: &Options,
-) -> Vec<Identity> {
+fn identities(rows: &[&ItemRecord], named: Named, options: &Options) -> Vec<Identity> {
     let mut found: BTreeMap<String, (String, Option<String>, Vec<f64>)> = BTreeMap::new();
     for row in rows {
-        let (Some(name), Some(mean)) = (row.fields.get(field), mean_of(row)) else {
+        let english = row.fields.get("identity_gloss");
+        let name = match named {
+            Named::AsWritten => row.fields.get("identity").cloned(),
+            Named::Group => english.map(|e| group_of(e).0),
+        };
+        let (Some(name), Some(mean)) = (name, mean_of(row)) else {
             continue;
         };
-        let gloss = english.and_then(|e| row.fields.get(e)).cloned();
+        let english = english.filter(|_| named == Named::AsWritten).cloned();
         let entry = found
-            .entry(normalise(name))
-            .or_insert_with(|| (name.clone(), gloss, Vec::new()));
+            .entry(normalise(&name))
+            .or_insert_with(|| (name, english, Vec::new()));
         entry.2.push(mean);
     }
     let mut list: Vec<Identity> = found

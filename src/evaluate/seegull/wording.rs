@@ -48,7 +48,8 @@ impl Wording {
     pub fn parse(path: &Path, text: &str) -> Result<Self, Box<Fault>> {
         let wording: Self =
             toml::from_str(text).map_err(|e| Box::new(Fault::toml(path, text, &e)))?;
-        let refuse = |what: String, advice: &str| Err(Box::new(Fault::naming(path, text, what, advice)));
+        let refuse =
+            |what: String, advice: &str| Err(Box::new(Fault::naming(path, text, what, advice)));
         for (language, words) in &wording.languages {
             if words.question.matches(ATTRIBUTE).count() != 1 {
                 return refuse(
@@ -79,7 +80,10 @@ impl Wording {
 
     /// The letters of a language's options.
     pub fn letters(&self, language: &str) -> &[String] {
-        let own = self.languages.get(language).and_then(|w| w.letters.as_ref());
+        let own = self
+            .languages
+            .get(language)
+            .and_then(|w| w.letters.as_ref());
         own.unwrap_or(&self.letters)
     }
 
@@ -122,16 +126,25 @@ mod tests {
         let choices: Vec<Choice> = ["a", "b (C)\n(D) x", "{attribute}", "d"]
             .iter()
             .zip(shipped.letters("en"))
-            .map(|(text, letter)| Choice { letter: letter.clone(), text: (*text).into() })
+            .map(|(text, letter)| Choice {
+                letter: letter.clone(),
+                text: (*text).into(),
+            })
             .collect();
         let prompt = shipped.prompt("en", "{attribute} y", &choices).unwrap();
-        assert!(prompt.contains("“{attribute} y”?\n\n(A) a\n(B) b (C) (D) x\n(C) {attribute}\n(D) d\n\n"), "{prompt}");
+        assert!(
+            prompt
+                .contains("“{attribute} y”?\n\n(A) a\n(B) b (C) (D) x\n(C) {attribute}\n(D) d\n\n"),
+            "{prompt}"
+        );
     }
 
     #[test]
     fn bad_wordings_are_refused() {
         let text = |letters: &str, question: &str| {
-            format!("letters = [{letters}]\n[languages.en]\nquestion = \"{question}\"\ninstruction = \"i\"\n")
+            format!(
+                "letters = [{letters}]\n[languages.en]\nquestion = \"{question}\"\ninstruction = \"i\"\n"
+            )
         };
         let good = "\"A\", \"B\", \"C\", \"D\"";
         let parse = |t: String| Wording::parse(Path::new("w"), &t);
@@ -143,7 +156,10 @@ mod tests {
             ("\"A\", \"a\", \"C\", \"D\"", "{attribute}"),
             ("\"AB\", \"B\", \"C\", \"D\"", "{attribute}"),
         ] {
-            assert!(parse(text(letters, question)).is_err(), "{letters} {question}");
+            assert!(
+                parse(text(letters, question)).is_err(),
+                "{letters} {question}"
+            );
         }
         assert!(parse(text(good, "{attribute}").replace("languages.en", "languages.de")).is_err());
     }
