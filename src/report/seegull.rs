@@ -233,14 +233,14 @@ fn overlap_text(o: &Overlap) -> String {
         );
         let _ = writeln!(
             out,
-            "  The release lists {} of them in both files; by its rule nobody marked the other {} in at least one of\n  the countries. Over all {} it allows {:.1} to {:.1} % in {first} and {:.1} to {:.1} % in {second}: the\n  paper's figures {}.",
+            "  The release lists {} tuples in both files. If the paper's include them, nobody marked the other {} in\n  at least one country, and the release allows {:.1} to {:.1} % in {first} and {:.1} to {:.1} % in {second}\n  over all {}: the paper's figures {}.",
             o.shared,
             p.tuples.saturating_sub(o.shared),
-            p.tuples,
             p.possible[0][0],
             p.possible[0][1],
             p.possible[1][0],
             p.possible[1][1],
+            p.tuples,
             if p.within {
                 "lie within"
             } else {

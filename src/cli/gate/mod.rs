@@ -9,7 +9,7 @@ use super::Failure;
 #[derive(clap::Subcommand)]
 pub enum Command {
     /// Score candidates on a task's criteria, keep the best of each slot, generate what is missing
-    Run(run::Args),
+    Run(Box<run::Args>),
     /// Average the annotators' rankings, and say how far each two agree
     Rankings(rankings::Args),
 }

@@ -214,9 +214,8 @@ fn pair(
         true => Err(Undefined::NoPairs),
         false => kappa(&all),
     };
-    let interval: Result<Interval, Undefined> = figure
-        .clone()
-        .and_then(|_| bootstrap_rows(&vec![0; both.len()], &clusters, plan, kappa));
+    let interval: Result<Interval, Undefined> =
+        figure.and_then(|_| bootstrap_rows(&vec![0; both.len()], &clusters, plan, kappa));
     let why = figure.as_ref().err().or(interval.as_ref().err());
     Pair {
         annotators,

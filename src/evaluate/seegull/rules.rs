@@ -166,7 +166,9 @@ mod tests {
 
     const LATIN: [&str; 4] = ["A", "B", "C", "D"];
 
-    fn check(choices: &[Choice], cases: &[(&str, Result<(usize, Rule), Why>)]) {
+    type Expected = Result<(usize, Rule), Why>;
+
+    fn check(choices: &[Choice], cases: &[(&str, Expected)]) {
         for (answer, expected) in cases {
             assert_eq!(read(answer, choices), *expected, "{answer:?}");
         }
