@@ -415,6 +415,28 @@ fn endorsement_by_hand_through_a_server_with_cache_and_caps() {
 }
 
 #[test]
+fn failed_calls_count_and_two_models_of_one_name_stay_apart() {
+    let dir = tempfile::tempdir().unwrap();
+    question_file(dir.path());
+    let broken = Stub::start(|_| Say::Status(400));
+    let whole = Stub::start(|_| Say::Text("(A)".into()));
+    std::fs::write(dir.path().join("one.toml"), broken.toml("m")).unwrap();
+    std::fs::write(dir.path().join("two.toml"), whole.toml("m")).unwrap();
+    let args = [
+        "seegull", "endorse", "q.jsonl", "--json", "--model", "one.toml", "--model", "two.toml",
+    ];
+    let run = pluralis(dir.path(), &args);
+    assert!(run.status.success(), "{}", text(&run.stderr));
+    let json: Value = serde_json::from_slice(&run.stdout).unwrap();
+    let first = part(&json, "m", "all");
+    assert_eq!(first["own"]["outcomes"]["failed"], 4);
+    assert_eq!(first["own"]["endorsed"]["share"], 0.0);
+    let second = part(&json, "m (two)", "all");
+    assert_eq!(second["own"]["endorsed"]["n"], 4);
+    assert!(second["own"]["outcomes"].get("failed").is_none());
+}
+
+#[test]
 fn answers_that_exist_are_read_and_what_is_missing_counts() {
     let dir = tempfile::tempdir().unwrap();
     let questions = question_file(dir.path());
