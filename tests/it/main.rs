@@ -6,6 +6,7 @@ mod agreement;
 mod bad_input;
 mod clusters;
 mod data;
+mod endorse;
 mod exact;
 mod fuzz;
 mod gate;
