@@ -2,10 +2,13 @@
 //! Must not know algorithms.
 
 mod agree;
+mod asking;
 mod cache;
 mod data;
 mod evaluate;
 mod failure;
+mod gate;
+mod lines;
 mod leaderboard;
 mod model;
 mod out;
@@ -16,6 +19,7 @@ mod replay;
 mod report;
 mod reproduce;
 mod score;
+mod seegull;
 mod shell;
 mod snippet;
 mod tune;
@@ -74,6 +78,12 @@ enum Command {
     Validate(validate::Command),
     /// How many labelled items a claim needs
     Power(power::Args),
+    /// SeeGULL Multilingual: the paper's tables, questions, and how often models endorse stereotypes
+    #[command(subcommand)]
+    Seegull(seegull::Command),
+    /// Quality gates of benchmark construction, and the rankings of annotators
+    #[command(subcommand)]
+    Gate(gate::Command),
     /// Fetch and find embedded models
     #[command(subcommand)]
     Model(model::Command),
@@ -108,6 +118,8 @@ pub fn main() -> ExitCode {
         Command::Leaderboard(args) => leaderboard::run(&args),
         Command::Validate(command) => validate::run(&command),
         Command::Power(args) => power::run(&args),
+        Command::Seegull(command) => seegull::run(&command),
+        Command::Gate(command) => gate::run(&command),
         Command::Model(command) => model::run(&command),
         Command::Completions(args) => shell::completions(&args),
         Command::Man => shell::man(),

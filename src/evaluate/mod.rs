@@ -6,6 +6,8 @@ pub mod agree;
 pub mod benchmark;
 pub mod corrected;
 pub mod leaderboard;
+pub mod gate;
 pub mod power;
+pub mod seegull;
 pub mod target;
 pub mod validate;

@@ -11,6 +11,7 @@ mod evidence;
 mod execute;
 mod finish;
 mod folder;
+mod gate;
 mod plan;
 mod register;
 mod replay;
@@ -19,6 +20,7 @@ mod run;
 mod score;
 mod spending;
 mod summary;
+mod targets;
 mod values;
 
 pub use config::{
@@ -26,6 +28,7 @@ pub use config::{
 };
 pub use dry_run::{BYTES_PER_TOKEN, DryRun, Step, dry_run};
 pub use endpoints::open as open_endpoint;
+pub use gate::{GatePlan, run_gate};
 pub use plan::{Plan, PlanError, load_task};
 pub use register::{Registered, RunRecord, base_of, register};
 pub use replay::{Difference, Replay, ReplayError, ReplayOptions, replay};
@@ -33,3 +36,4 @@ pub use reproduce::{ReproduceOptions, Reproduced, reproduce, start_of};
 pub use run::{Progress, RunError, RunOptions, tune};
 pub use score::{ScoreOptions, Scored, score};
 pub use summary::{Arm, Figure, Gain, People, SplitFigures, Summary};
+pub use targets::{Asked, Reach, ask_targets, load_endpoint};

@@ -9,11 +9,12 @@ use pluralis::task::{Task, parse_task};
 
 use super::harness::root;
 
-const TASKS: [&str; 5] = [
+const TASKS: [&str; 6] = [
     "offensiveness",
     "stereotype",
     "jailbreak",
     "cultural",
+    "scenario-quality",
     "truthfulness",
 ];
 

@@ -17,11 +17,12 @@ use wiremock::{Mock, MockServer, Request, ResponseTemplate};
 
 use super::harness::{experiment_folder, files, pluralis, root, text};
 
-const TASKS: [&str; 5] = [
+const TASKS: [&str; 6] = [
     "offensiveness",
     "stereotype",
     "jailbreak",
     "cultural",
+    "scenario-quality",
     "truthfulness",
 ];
 

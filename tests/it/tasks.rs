@@ -8,11 +8,12 @@ use pluralis::data::ItemRecord;
 use pluralis::locale::Locale;
 use pluralis::task::{Scale, Task, parse_task};
 
-const TASKS: [&str; 5] = [
+const TASKS: [&str; 6] = [
     "offensiveness",
     "stereotype",
     "jailbreak",
     "cultural",
+    "scenario-quality",
     "truthfulness",
 ];
 
