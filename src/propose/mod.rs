@@ -92,8 +92,8 @@ impl Kind {
     pub fn prior(self) -> (u32, u32) {
         match self {
             Kind::CoverDemos => (4, 1),
-            Kind::Reflect | Kind::GrowDemos => (3, 1),
-            Kind::CardDemo | Kind::Definitions | Kind::Words => (2, 1),
+            Kind::Reflect | Kind::GrowDemos | Kind::Words => (3, 1),
+            Kind::CardDemo | Kind::Definitions => (2, 1),
             Kind::LocaleDemos | Kind::LocaleNote | Kind::Merge => (1, 2),
             Kind::DropDemo | Kind::ReorderDemos | Kind::DropRule => (1, 3),
         }
