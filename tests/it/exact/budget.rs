@@ -184,7 +184,12 @@ fn a_dry_run_prices_the_plan_and_knows_what_is_answered() {
         dir.path(),
         &config,
         "v",
-        &["--set", "budget.calls=240"],
+        &[
+            "--set",
+            "budget.calls=240",
+            "--set",
+            "search.first_stage=120",
+        ],
     ));
     let used: u64 = attempts(&dir.path().join("v"))[..120]
         .iter()

@@ -216,7 +216,13 @@ fn one_item_in_ten_that_fails_changes_no_denominator() {
         dir.path(),
         &config,
         "run",
-        &["--set", "budget.calls=500"],
+        // The first stage is all of tune, so that the seed version is judged on all of it.
+        &[
+            "--set",
+            "budget.calls=500",
+            "--set",
+            "search.first_stage=120",
+        ],
     ));
     let s = summary(&dir.path().join("run"));
     for (split, n) in [("tune", 120), ("validation", 60), ("test", 60)] {
