@@ -82,11 +82,12 @@ pub enum Event {
         child: String,
         /// Items compared.
         n: usize,
-        /// Mean loss of the parent less the child's, out of fold; positive is better.
+        /// Mean loss of the parent less the child's, out of fold; positive is better. Where the child
+        /// was beaten by others of its step, mean loss of the best of them less its own.
         gain: f64,
-        /// One-sided p-value of the gain, at the last stage.
+        /// One-sided p-value of the gain, or, for a child that is believed to help, of the harm.
         p: Option<f64>,
-        /// `more`, `passed` or `dropped`.
+        /// `more`, `passed`, `dropped`, or `beaten` by other children of the same step.
         outcome: String,
     },
     /// Validation was looked at.

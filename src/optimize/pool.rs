@@ -244,6 +244,14 @@ impl Pool {
         (!self.candidates[leader].looked).then_some(leader)
     }
 
+    /// Whether the budget pays for the rest of `tune` and for validation with a candidate.
+    pub(super) fn pays_whole_look(&self, bench: &Bench<'_>, index: usize) -> bool {
+        let (tune, validation) = self.ending(bench, &self.candidates[index]);
+        bench
+            .calls_left()
+            .is_none_or(|left| left >= tune + validation)
+    }
+
     /// Judges validation with a candidate, after what is missing of `tune`, so that the version
     /// that is looked at does not change afterwards. Where the budget does not pay for both, `tune`
     /// is left as it is; where it does not pay for validation, what is left goes to `tune`, and the
@@ -253,12 +261,12 @@ impl Pool {
         bench: &Bench<'_>,
         index: usize,
     ) -> Result<bool, TuneError> {
-        let (tune, validation) = self.ending(bench, &self.candidates[index]);
-        let pays = |calls: u64| bench.calls_left().is_none_or(|left| left >= calls);
-        if pays(tune + validation) || !pays(validation) {
+        let (_, validation) = self.ending(bench, &self.candidates[index]);
+        let pays = bench.calls_left().is_none_or(|left| left >= validation);
+        if !pays || self.pays_whole_look(bench, index) {
             self.extend(bench, index, bench.tune).await?;
         }
-        if !pays(validation) {
+        if !pays {
             self.candidates[index].looked = true;
             return Ok(false);
         }

@@ -139,7 +139,7 @@ async fn heat(
                 n: stage.len(),
                 gain: best - loss,
                 p: None,
-                outcome: "dropped".into(),
+                outcome: "beaten".into(),
             })?;
         }
         children = ranked.into_iter().map(|(_, child)| child).collect();
@@ -148,8 +148,8 @@ async fn heat(
     Ok(children.pop())
 }
 
-/// What a stage says of a child that is believed to help: it is dropped when a test says that it does
-/// harm, and passes when the last of its stages does not.
+/// What a stage says of a child that is believed to help: it is dropped early only where a test says
+/// that it does harm, and passes with any gain at the last of its stages.
 fn presumed(bench: &Bench<'_>, pool: &Pool, diffs: &[(usize, f64)], last: bool) -> Verdict {
     let gain = mean(diffs.iter().map(|(_, d)| *d));
     if pool.exhausted || diffs.is_empty() {
@@ -160,8 +160,9 @@ fn presumed(bench: &Bench<'_>, pool: &Pool, diffs: &[(usize, f64)], last: bool) 
     let p = paired::permutation(&harm, Tail::Above, DRAWS, seed).unwrap_or(1.0);
     let outcome = match (p < bench.search.gate_alpha, last) {
         (true, _) => "dropped",
-        (false, true) => "passed",
         (false, false) => "more",
+        (false, true) if gain > 0.0 => "passed",
+        (false, true) => "dropped",
     };
     Verdict {
         gain,

@@ -181,8 +181,8 @@ pub(super) async fn reached(
     Ok(ending)
 }
 
-/// A look is made at the end, and before it where it may pass: on what the leader was judged on so
-/// far, and then, since that may be little, on all of `tune`.
+/// A look is made at the end, and before it where it may pass, judged by what the leader was judged
+/// on so far, and then, since that may be little, by all of `tune`, if the budget pays for all that.
 async fn worth_a_look(
     bench: &Bench<'_>,
     pool: &mut Pool,
@@ -192,7 +192,7 @@ async fn worth_a_look(
     if ending {
         return Ok(true);
     }
-    if !hopeful(bench, &pool.candidates[leader]) {
+    if !hopeful(bench, &pool.candidates[leader]) || !pool.pays_whole_look(bench, leader) {
         return Ok(false);
     }
     pool.extend(bench, leader, bench.tune).await?;

@@ -117,8 +117,9 @@ impl Kind {
         matches!(self, Kind::Words)
     }
 
-    /// Whether an edit of the kind is believed to help until a race says that it does harm: more
-    /// demos help small and large models alike, by less than a race of a few dozen items can show.
+    /// Whether an edit of the kind is believed to help, so that a race asks for a gain and for no
+    /// proof of it: more demos help small and large models alike, by less than a race of a few dozen
+    /// items can show.
     pub fn is_presumed(self) -> bool {
         matches!(self, Kind::GrowDemos)
     }

@@ -198,6 +198,90 @@ fn the_stop_rule_can_ask_for_a_judge_no_worse_than_a_held_out_rater() {
     assert!(text(&bad.stderr).contains("human"));
 }
 
+/// The events of a run with these names.
+fn events(run: &Path, names: &[&str]) -> Vec<serde_json::Value> {
+    let text = std::fs::read_to_string(run.join("events.jsonl")).unwrap();
+    let all = text
+        .lines()
+        .map(|l| serde_json::from_str::<serde_json::Value>(l).unwrap());
+    all.filter(|e| names.iter().any(|n| e["event"] == *n))
+        .collect()
+}
+
+#[test]
+fn words_for_labels_are_compared_in_one_heat() {
+    let dir = tempfile::tempdir().unwrap();
+    let without = r#"search.without=["definitions","reflect","locale-note","drop-rule","merge"]"#;
+    let only_words = ["--set", "search.demos=0", "--set", without];
+    let run = tune(dir.path(), "run", &only_words);
+    assert!(run.status.success(), "{}", text(&run.stderr));
+    let run = dir.path().join("run");
+    // Yes and no, and the task's three word sets; the label names are the words that it has.
+    let proposed = events(&run, &["proposed"]);
+    assert_eq!(proposed.len(), 4);
+    assert!(proposed.iter().all(|e| e["step"] == 1));
+    let raced: Vec<(u64, String)> = events(&run, &["raced"])
+        .iter()
+        .map(|e| {
+            let outcome = e["outcome"].as_str().unwrap().to_owned();
+            (e["n"].as_u64().unwrap(), outcome)
+        })
+        .collect();
+    // Two are given up after 12 items and one after 24; the simulated judge knows no other words
+    // than its own, so the last one loses to its parent.
+    let raced: Vec<(u64, &str)> = raced.iter().map(|(n, o)| (*n, o.as_str())).collect();
+    let want = [
+        (12, "beaten"),
+        (12, "beaten"),
+        (24, "beaten"),
+        (24, "dropped"),
+    ];
+    assert_eq!(raced, want);
+}
+
+#[test]
+fn a_budget_that_is_small_beside_validation_goes_to_the_search() {
+    let dir = tempfile::tempdir().unwrap();
+    // Reading test takes 120 of the calls. Validation would take 60 of what is left, which is more
+    // than a third of 100 and less than a third of 220.
+    for (calls, looks) in [("220", 0), ("340", 1)] {
+        let set = format!("budget.calls={calls}");
+        let run = tune(dir.path(), calls, &["--set", &set]);
+        assert!(run.status.success(), "{}", text(&run.stderr));
+        let run = dir.path().join(calls);
+        assert_eq!(events(&run, &["looked"]).len(), looks, "{calls}");
+        assert!(!events(&run, &["raced"]).is_empty(), "{calls}");
+        assert_eq!(summary(&run)["stop"], "budget");
+    }
+}
+
+#[test]
+fn more_demos_pass_with_any_gain_and_patience_ends() {
+    let dir = tempfile::tempdir().unwrap();
+    let without = r#"search.without=["definitions","reflect","locale-note","drop-rule","merge","words","card-demo","drop-demo","reorder-demos","locale-demos"]"#;
+    let grow = ["--set", without, "--set", "stop.threshold=0.001"];
+    let run = tune(dir.path(), "run", &grow);
+    assert!(run.status.success(), "{}", text(&run.stderr));
+    let all = events(&dir.path().join("run"), &["proposed", "raced"]);
+    let child_of = |e: &serde_json::Value| e["child"].clone();
+    let growths: Vec<_> = all
+        .iter()
+        .filter(|e| e["kind"] == "grow-demos")
+        .map(child_of)
+        .collect();
+    let passed = all
+        .iter()
+        .filter(|e| e["outcome"] == "passed" && growths.contains(&e["child"]));
+    // Their p-value is that of harm: what passed was not shown to do any, at the gate's .2.
+    let (gain, p): (Vec<f64>, Vec<f64>) = passed
+        .map(|e| (e["gain"].as_f64().unwrap(), e["p"].as_f64().unwrap()))
+        .unzip();
+    assert!(!p.is_empty() && p.iter().all(|p| *p >= 0.2), "{p:?}");
+    // More of the same that changes nothing is no progress.
+    assert!(gain.iter().all(|g| *g > 0.0), "{gain:?}");
+    assert_eq!(summary(&dir.path().join("run"))["stop"], "patience");
+}
+
 #[test]
 fn a_gate_by_betting_lets_the_planted_failures_pass_too_and_asks_for_more_items() {
     let dir = tempfile::tempdir().unwrap();
