@@ -2,9 +2,8 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use super::cache::CacheArgs;
+use super::asking::PaceArgs;
 use super::progress::Display;
 use super::{Failure, out};
 use crate::evaluate::benchmark::Kind;
@@ -50,13 +49,7 @@ pub struct Args {
     #[arg(long)]
     json: bool,
     #[command(flatten)]
-    cache: CacheArgs,
-    /// Requests in flight at most, in place of what the file says; changes no result
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    concurrency: Option<u16>,
-    /// Seconds for which an endpoint may be unreachable before it stops
-    #[arg(long, value_name = "SECONDS", default_value_t = 120)]
-    patience: u64,
+    pace: PaceArgs,
 }
 
 /// The parts of the benchmark.
@@ -80,11 +73,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let options = RunOptions {
         out: args.out.clone(),
         resume: args.resume,
-        cache: args.cache.file(configured),
+        cache: args.pace.cache.file(configured),
         base: base.to_owned(),
         offline: args.offline,
-        concurrency: args.concurrency.map(usize::from),
-        patience: Some(Duration::from_secs(args.patience)),
+        concurrency: args.pace.concurrency(),
+        patience: args.pace.patience(),
     };
     let quoted = evaluation::quote(&plan, &options)?;
     if args.dry_run {

@@ -2,11 +2,10 @@
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::cache::CacheArgs;
+use super::asking::PaceArgs;
 use super::progress::Display;
 use super::prompt::{RegistryArgs, figure, same_task, tidy};
 use super::{Failure, out};
@@ -43,13 +42,7 @@ pub struct Args {
     #[command(flatten)]
     registry: RegistryArgs,
     #[command(flatten)]
-    cache: CacheArgs,
-    /// Requests in flight at most, in place of what the file says; changes no result
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    concurrency: Option<u16>,
-    /// Seconds for which an endpoint may be unreachable before scoring stops
-    #[arg(long, value_name = "SECONDS", default_value_t = 120)]
-    patience: u64,
+    pace: PaceArgs,
 }
 
 /// `--split`.
@@ -91,11 +84,12 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let options = ScoreOptions {
         splits,
         cache: args
+            .pace
             .cache
             .file(plan.config.cache.as_ref().map(|c| base.join(c))),
         offline: args.offline,
-        concurrency: args.concurrency.map(usize::from),
-        patience: Some(Duration::from_secs(args.patience)),
+        concurrency: args.pace.concurrency(),
+        patience: args.pace.patience(),
         record: found
             .dir
             .as_ref()

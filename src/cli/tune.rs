@@ -2,9 +2,8 @@
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
-use std::time::Duration;
 
-use super::cache::CacheArgs;
+use super::asking::PaceArgs;
 use super::progress::Display;
 use super::{Failure, out};
 use crate::experiment::{self, BYTES_PER_TOKEN, DryRun, Plan, RunOptions};
@@ -36,13 +35,7 @@ pub struct Args {
     #[arg(long, conflicts_with = "dry_run")]
     register: bool,
     #[command(flatten)]
-    cache: CacheArgs,
-    /// Requests in flight at most, in place of what the file says; changes no result
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
-    concurrency: Option<u16>,
-    /// Seconds for which an endpoint may be unreachable before the run stops
-    #[arg(long, value_name = "SECONDS", default_value_t = 120)]
-    patience: u64,
+    pace: PaceArgs,
 }
 
 /// Runs the loop and prints the closing table.
@@ -50,7 +43,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let plan = Plan::load(&args.config, &args.set)?;
     let base = args.config.parent().unwrap_or(std::path::Path::new("."));
     let configured = plan.config.cache.as_ref().map(|c| base.join(c));
-    let cache = args.cache.file(configured);
+    let cache = args.pace.cache.file(configured);
     if args.dry_run {
         let priced = experiment::dry_run(&plan, cache)?;
         return out::text(&dry_run(&plan, &priced));
@@ -61,8 +54,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         cache,
         base: base.to_owned(),
         offline: args.offline,
-        concurrency: args.concurrency.map(usize::from),
-        patience: Some(Duration::from_secs(args.patience)),
+        concurrency: args.pace.concurrency(),
+        patience: args.pace.patience(),
     };
     let display = Display::new(plan.config.budget.calls);
     let done = super::block_on(experiment::tune(&plan, &options, &|update| {

@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::settings::{self, Settings};
 use crate::endpoint::simulated::SimulatedConfig;
 use crate::optimize::{SearchOptions, StopOptions};
-use crate::text::{Fault, decode, key_advice, not_a_file_name};
+use crate::text::{Fault, not_a_file_name};
 
 /// An experiment file. Relative paths are relative to the file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -215,70 +216,7 @@ impl Config {
     /// # Errors
     /// [`ConfigError`] with the place and the nearest known key.
     pub fn load(path: &Path, overrides: &[String]) -> Result<Self, ConfigError> {
-        let bytes = std::fs::read(path).map_err(|source| ConfigError::Io {
-            path: path.to_owned(),
-            source,
-        })?;
-        let text = decode(path, bytes).map_err(Box::new)?;
-        let from_toml = |e: &toml::de::Error| Box::new(Fault::toml(path, &text, e));
-        let config: Config = toml::from_str(&text).map_err(|e| from_toml(&e))?;
-        if let Some(cache) = &config.cache
-            && leaves_its_folder(cache)
-        {
-            let what = format!(
-                "the cache `{}` lies outside this file's folder",
-                cache.display()
-            );
-            let advice = "a file from elsewhere must not choose where this machine is written to: \
-                          name a file in its folder, or say --set cache=PATH";
-            return Err(Box::new(Fault::naming(path, &text, what, advice)).into());
-        }
-        if let Some((what, advice)) = config.dangerous() {
-            // The key's own text is not shown: it may be a secret.
-            let shown = if what.contains("key_env") { "" } else { &text };
-            return Err(Box::new(Fault::naming(path, shown, what, advice)).into());
-        }
-        if overrides.is_empty() {
-            return Ok(config);
-        }
-        let mut table: toml::Table = toml::from_str(&text).map_err(|e| from_toml(&e))?;
-        let mut last = config;
-        // One at a time, so that an error names the override that brought it.
-        for given in overrides {
-            set(&mut table, given)?;
-            last = table
-                .clone()
-                .try_into()
-                .map_err(|e: toml::de::Error| ConfigError::Set {
-                    given: given.clone(),
-                    message: e.message().to_owned(),
-                    help: key_advice(e.message()),
-                })?;
-            if let Some((message, help)) = last.dangerous() {
-                let secret = message.contains("key_env");
-                return Err(ConfigError::Set {
-                    given: if secret {
-                        "…key_env=…".into()
-                    } else {
-                        given.clone()
-                    },
-                    message,
-                    help: Some(help.to_owned()),
-                });
-            }
-        }
-        Ok(last)
-    }
-
-    /// What must not be in a config, wherever it comes from: a name that is no folder's, a key in
-    /// the place of the variable that holds it. With what to write instead.
-    pub(super) fn dangerous(&self) -> Option<(String, &'static str)> {
-        if let Some(why) = not_a_file_name(&self.name) {
-            let what = format!("the name `{}` becomes a folder, and {why}", self.name);
-            return Some((what, "write a plain name, as in name = \"my-run\""));
-        }
-        let endpoints = [Some(&self.judge), self.writer.as_ref()];
-        pasted_key(endpoints.into_iter().flatten())
+        settings::load(path, overrides)
     }
 
     /// The file with every default written out.
@@ -289,6 +227,21 @@ impl Config {
     /// 12 hex digits that change with any value.
     pub fn digest(&self) -> String {
         blake3::hash(self.resolved().as_bytes()).to_hex()[..12].to_owned()
+    }
+}
+
+impl Settings for Config {
+    fn cache(&self) -> Option<&Path> {
+        self.cache.as_deref()
+    }
+
+    fn dangerous(&self) -> Option<(String, &'static str)> {
+        if let Some(why) = not_a_file_name(&self.name) {
+            let what = format!("the name `{}` becomes a folder, and {why}", self.name);
+            return Some((what, "write a plain name, as in name = \"my-run\""));
+        }
+        let endpoints = [Some(&self.judge), self.writer.as_ref()];
+        pasted_key(endpoints.into_iter().flatten())
     }
 }
 
@@ -311,49 +264,11 @@ pub(super) fn pasted_key<'a>(
     })
 }
 
-/// Puts `a.b=value` into a table; the value is TOML, or text where it does not parse as TOML.
-pub(super) fn set(table: &mut toml::Table, given: &str) -> Result<(), ConfigError> {
-    let wrong = |message: &str| ConfigError::Set {
-        given: given.to_owned(),
-        message: message.to_owned(),
-        help: Some("write it as section.key=value, as in budget.calls=300".into()),
-    };
-    let (key, value) = given
-        .split_once('=')
-        .ok_or_else(|| wrong("there is no `=`"))?;
-    let parsed = toml::from_str::<toml::Table>(&format!("v = {value}"))
-        .ok()
-        .and_then(|mut t| t.remove("v"));
-    let value = parsed.unwrap_or_else(|| toml::Value::String(value.to_owned()));
-    let mut parts: Vec<&str> = key.trim().split('.').collect();
-    let Some(last) = parts.pop().filter(|p| !p.is_empty()) else {
-        return Err(wrong("the key is empty"));
-    };
-    let mut here = table;
-    for part in parts {
-        let next = here
-            .entry(part)
-            .or_insert_with(|| toml::Value::Table(toml::Table::new()));
-        here = next
-            .as_table_mut()
-            .ok_or_else(|| wrong(&format!("`{part}` is a value, not a section")))?;
-    }
-    here.insert(last.to_owned(), value);
-    Ok(())
-}
-
 /// Whether a text can name an environment variable (POSIX: letters, digits and `_`).
 fn is_variable(name: &str) -> bool {
     !name.starts_with(|c: char| c.is_ascii_digit())
         && !name.is_empty()
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-}
-
-/// Whether a relative path may lead out of the folder that it is relative to.
-pub(super) fn leaves_its_folder(path: &Path) -> bool {
-    use std::path::Component::{CurDir, Normal};
-    path.components()
-        .any(|part| !matches!(part, Normal(_) | CurDir))
 }
 
 #[cfg(test)]

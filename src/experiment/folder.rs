@@ -3,13 +3,12 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::config::Config;
 use super::finish::Made;
-use super::plan::Plan;
 use super::run::{RunError, RunOptions};
-use super::summary::Summary;
 use crate::endpoint::{Capabilities, Endpoint, Identity};
 use crate::ledger::{RunLock, fault};
 use crate::registry;
@@ -19,23 +18,23 @@ pub(super) fn default_folder(config: &Config) -> PathBuf {
     PathBuf::from("runs").join(format!("{}-{}", config.name, config.digest()))
 }
 
-/// A folder that a run may begin or go on in.
-pub(super) enum Ready {
+/// A folder that a run may begin or go on in; `S` is its summary.
+pub(super) enum Ready<S> {
     /// It holds the finished run already.
-    Finished(Box<Summary>),
+    Finished(S),
     /// It belongs to this process.
     Mine(RunLock),
 }
 
-/// The summary of a finished run, or why the folder cannot be used; makes and writes nothing. The
-/// owner of the lock comes before anything else that is said of a run that is not finished: it may
-/// be going on right now.
-pub(super) fn finished(
-    plan: &Plan,
+/// The summary of a finished run of the resolved config, or why the folder cannot be used; makes and
+/// writes nothing. The owner of the lock comes before anything else that is said of a run that is not
+/// finished: it may be going on right now.
+pub(super) fn finished<S: DeserializeOwned>(
+    resolved: &str,
     options: &RunOptions,
     dir: &Path,
-) -> Result<Option<Box<Summary>>, RunError> {
-    match look(dir, &plan.config.resolved())? {
+) -> Result<Option<S>, RunError> {
+    match look(dir, resolved)? {
         State::Finished(summary) => Ok(Some(summary)),
         State::Absent if options.resume => Err(RunError::Nothing(dir.to_owned())),
         State::Absent => Ok(None),
@@ -49,33 +48,43 @@ pub(super) fn finished(
     }
 }
 
-/// Makes the folder and takes it for this process.
-pub(super) fn claim(plan: &Plan, options: &RunOptions, dir: &Path) -> Result<Ready, RunError> {
-    let resolved = plan.config.resolved();
+/// Makes the folder and takes it for this process. A new one gets the files `beside` the config, and
+/// then the config, whose presence says that a run began.
+pub(super) fn claim<S: DeserializeOwned>(
+    resolved: &str,
+    beside: &[(&str, &str)],
+    options: &RunOptions,
+    dir: &Path,
+) -> Result<Ready<S>, RunError> {
     std::fs::create_dir_all(dir).map_err(|source| RunError::Io {
         path: dir.to_owned(),
         source,
     })?;
     let lock = RunLock::acquire(dir)?;
     // Another process may have had it until now.
-    match look(dir, &resolved)? {
+    match look(dir, resolved)? {
         State::Finished(summary) => return Ok(Ready::Finished(summary)),
         State::Unfinished if !options.resume => {
             return Err(RunError::Unfinished(dir.to_owned()));
         }
         State::Unfinished => {}
-        State::Absent => write(&dir.join("config.toml"), resolved.as_bytes())?,
+        State::Absent => {
+            for (name, text) in beside {
+                write(&dir.join(name), text.as_bytes())?;
+            }
+            write(&dir.join("config.toml"), resolved.as_bytes())?;
+        }
     }
     Ok(Ready::Mine(lock))
 }
 
-enum State {
+enum State<S> {
     Absent,
     Unfinished,
-    Finished(Box<Summary>),
+    Finished(S),
 }
 
-fn look(dir: &Path, resolved: &str) -> Result<State, RunError> {
+fn look<S: DeserializeOwned>(dir: &Path, resolved: &str) -> Result<State<S>, RunError> {
     let Ok(found) = std::fs::read_to_string(dir.join("config.toml")) else {
         return Ok(State::Absent);
     };
@@ -90,7 +99,7 @@ fn look(dir: &Path, resolved: &str) -> Result<State, RunError> {
         path,
         source: e.into(),
     })?;
-    Ok(State::Finished(Box::new(summary)))
+    Ok(State::Finished(summary))
 }
 
 /// `origin.toml`: where a run was started and what answered it. Not a result: it is what a replay

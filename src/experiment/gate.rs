@@ -1,7 +1,7 @@
 //! Running a gate: a judge and, where there is one, a generator on one ledger.
 
 use super::config::EndpointConfig;
-use super::run::{Progress, RunError};
+use super::run::{Progress, RunError, watch};
 use super::targets::Reach;
 use crate::data::ItemRecord;
 use crate::evaluate::gate::{
@@ -54,15 +54,7 @@ pub async fn run_gate(
     let ledger = reach.ledger()?;
     let texts = plan.given.iter().flat_map(|(_, r)| r.fields.values());
     let fence = Fence::draw(plan.seed, texts.map(String::as_str));
-    let judge = Judge {
-        task: plan.task,
-        endpoint: judge.as_ref(),
-        ledger: &ledger,
-        fence: &fence,
-        seed: Some(plan.seed),
-        hold_back: 0,
-        reserve: None,
-    };
+    let judge = Judge::new(plan.task, judge.as_ref(), &ledger, &fence, Some(plan.seed));
     let generator = plan.generator.as_ref().zip(writer.as_ref());
     let generator = generator.map(|((_, template, asking), endpoint)| Generator {
         target: Target {
@@ -92,6 +84,6 @@ pub async fn run_gate(
             Err(GateError::Halt(e)) => Err(TuneError::from(e)),
         }
     };
-    let done = reach.watch(work, &ledger, show).await?;
+    let done = watch(work, &ledger, show).await?;
     Ok((done, ledger.spent()))
 }

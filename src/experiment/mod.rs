@@ -18,6 +18,7 @@ mod replay;
 mod reproduce;
 mod run;
 mod score;
+mod settings;
 mod spending;
 mod summary;
 mod targets;

@@ -55,15 +55,8 @@ pub enum PlanError {
 impl Plan {
     /// The judge of this plan on an endpoint, with nothing held back.
     pub(super) fn judge<'a>(&'a self, endpoint: &'a dyn Endpoint, ledger: &'a Ledger) -> Judge<'a> {
-        Judge {
-            task: &self.task,
-            endpoint,
-            ledger,
-            fence: &self.fence,
-            seed: Some(self.config.seed),
-            hold_back: 0,
-            reserve: None,
-        }
+        let seed = Some(self.config.seed);
+        Judge::new(&self.task, endpoint, ledger, &self.fence, seed)
     }
 
     /// Reads and checks everything that a config file names.

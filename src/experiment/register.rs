@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::config::Config;
 use super::folder::{self, Origin, Recorded};
 use super::run::RunError;
+use super::settings::Settings as _;
 use crate::ledger::{Access, attempts::AttemptLog};
 use crate::registry::{Found, Parcel, Put, Registry, RegistryError, read_evidence, read_version};
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use super::config::BudgetConfig;
 use super::endpoints::Opened;
 use super::execute::execute;
 use super::finish;
@@ -36,6 +37,26 @@ pub struct RunOptions {
     pub concurrency: Option<usize>,
     /// How long an endpoint may be unreachable; absent: [`RetryPolicy::default`]'s.
     pub patience: Option<Duration>,
+}
+
+impl RunOptions {
+    /// The ledger of a run in a folder, or of a question about one without it.
+    pub(super) fn ledger(
+        &self,
+        dir: Option<PathBuf>,
+        budget: &BudgetConfig,
+    ) -> Result<Ledger, LedgerError> {
+        Ledger::open(LedgerOptions {
+            dir,
+            cache: self.cache.clone(),
+            caps: spending::caps(budget),
+            prices: spending::prices(budget),
+            retries: RetryPolicy::patient(self.patience),
+            offline: self.offline,
+            charge_cached: false,
+            read_only: false,
+        })
+    }
 }
 
 /// What the user is shown while a run goes on.
@@ -101,29 +122,19 @@ pub async fn tune(
         .out
         .clone()
         .unwrap_or_else(|| folder::default_folder(&plan.config));
-    if let Some(summary) = folder::finished(plan, options, &dir)? {
-        return Ok((dir, *summary, true));
+    let resolved = plan.config.resolved();
+    if let Some(summary) = folder::finished(&resolved, options, &dir)? {
+        return Ok((dir, summary, true));
     }
     // Before the folder is made: a missing key leaves none behind.
     let (judge, writer) = endpoints(plan, options, &dir)?;
-    let lock = match folder::claim(plan, options, &dir)? {
-        Ready::Finished(summary) => return Ok((dir, *summary, true)),
+    let lock = match folder::claim(&resolved, &[], options, &dir)? {
+        Ready::Finished(summary) => return Ok((dir, summary, true)),
         Ready::Mine(lock) => lock,
     };
     Origin::keep(&dir, &options.base, judge.as_ref(), writer.as_deref())?;
     show(Progress::Folder(&dir));
-    let mut retries = RetryPolicy::default();
-    retries.patience = options.patience.unwrap_or(retries.patience);
-    let ledger = Ledger::open(LedgerOptions {
-        dir: Some(dir.clone()),
-        cache: options.cache.clone(),
-        caps: spending::caps(&plan.config.budget),
-        prices: spending::prices(&plan.config.budget),
-        retries,
-        offline: options.offline,
-        charge_cached: false,
-        read_only: false,
-    })?;
+    let ledger = options.ledger(Some(dir.clone()), &plan.config.budget)?;
     let events = EventLog::open(&dir.join("events.jsonl"), Access::Append)?;
     if let Some(torn) = events.torn() {
         show(Progress::Note(&torn.to_string()));

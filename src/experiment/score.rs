@@ -70,14 +70,12 @@ pub async fn score(
 ) -> Result<Scored, RunError> {
     let origin = options.record.as_ref().and_then(RunRecord::origin);
     let endpoint = open(plan, options, origin.as_ref())?;
-    let mut retries = RetryPolicy::default();
-    retries.patience = options.patience.unwrap_or(retries.patience);
     let ledger = Ledger::open(LedgerOptions {
         dir: None,
         cache: options.cache.clone(),
         caps: spending::caps(&plan.config.budget),
         prices: spending::prices(&plan.config.budget),
-        retries,
+        retries: RetryPolicy::patient(options.patience),
         offline: options.offline,
         charge_cached: false,
         read_only: options.offline,

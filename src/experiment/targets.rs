@@ -8,11 +8,12 @@ use super::ConfigError;
 use super::config::{EndpointConfig, pasted_key};
 use super::endpoints::{open_with, stand_in};
 use super::run::{Progress, RunError, watch};
+use super::settings::read_text;
 use crate::endpoint::Endpoint;
 use crate::evaluate::target::{Asking, Reply, Target};
 use crate::ledger::{Caps, Exhausted, Ledger, LedgerOptions, RetryPolicy, Spent};
 use crate::optimize::TuneError;
-use crate::text::{Fault, decode};
+use crate::text::Fault;
 
 /// How models without an experiment are reached.
 #[derive(Clone, Debug, Default)]
@@ -46,11 +47,7 @@ pub struct Asked {
 /// # Errors
 /// With the place: unreadable, not TOML, an unknown key, a key in the place of its variable's name.
 pub fn load_endpoint(path: &Path) -> Result<EndpointConfig, ConfigError> {
-    let bytes = std::fs::read(path).map_err(|source| ConfigError::Io {
-        path: path.to_owned(),
-        source,
-    })?;
-    let text = decode(path, bytes).map_err(Box::new)?;
+    let text = read_text(path)?;
     let from_toml = |e: &toml::de::Error| Box::new(Fault::toml(path, &text, e));
     let mut table: toml::Table = toml::from_str(&text).map_err(|e| from_toml(&e))?;
     let section = ["target", "generator", "judge"]
@@ -90,30 +87,15 @@ impl Reach {
     /// # Errors
     /// A cache that cannot be opened.
     pub fn ledger(&self) -> Result<Ledger, RunError> {
-        let mut retries = RetryPolicy::default();
-        retries.patience = self.patience.unwrap_or(retries.patience);
         Ok(Ledger::open(LedgerOptions {
             dir: None,
             cache: self.cache.clone(),
             caps: self.caps,
-            retries,
+            retries: RetryPolicy::patient(self.patience),
             offline: self.offline,
             read_only: self.offline,
             ..LedgerOptions::default()
         })?)
-    }
-
-    /// Waits for work that asks through a ledger; Ctrl-C ends it cleanly.
-    ///
-    /// # Errors
-    /// The work's own.
-    pub async fn watch<T>(
-        &self,
-        work: impl Future<Output = Result<T, TuneError>>,
-        ledger: &Ledger,
-        show: &(dyn Fn(Progress<'_>) + Sync),
-    ) -> Result<T, RunError> {
-        Ok(watch(work, ledger, show).await?)
     }
 }
 

@@ -40,6 +40,27 @@ pub struct Judge<'a> {
     pub reserve: Option<&'a Reserve<'a>>,
 }
 
+impl<'a> Judge<'a> {
+    /// A judge with nothing held back.
+    pub fn new(
+        task: &'a Task,
+        endpoint: &'a dyn Endpoint,
+        ledger: &'a Ledger,
+        fence: &'a Fence,
+        seed: Option<u64>,
+    ) -> Self {
+        Self {
+            task,
+            endpoint,
+            ledger,
+            fence,
+            seed,
+            hold_back: 0,
+            reserve: None,
+        }
+    }
+}
+
 /// From a version to what must be held back for reading `test`.
 pub type Reserve<'a> = dyn Fn(&Version) -> Result<Amount, RenderError> + Sync + 'a;
 

@@ -30,6 +30,15 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
+    /// The default, but for how long an endpoint may be unreachable, where that is said.
+    pub fn patient(patience: Option<Duration>) -> Self {
+        let default = Self::default();
+        Self {
+            patience: patience.unwrap_or(default.patience),
+            ..default
+        }
+    }
+
     /// The wait after failure number `failures` (from 1): exponential, between half and all of
     /// its nominal length by a draw that depends only on the request, so that requests that fail
     /// together do not come back together, and a run waits the same each time.

@@ -70,14 +70,13 @@ pub(super) async fn next(
     let mut rng = bench.streams.of(pool.step, "propose");
     let version = pool.candidates[parent].version.clone();
     let card = choose_card(cards, &mut rng);
-    let others: Vec<Version> = pool
+    let others: Vec<&Version> = pool
         .candidates
         .iter()
         .enumerate()
         .filter(|(i, _)| *i != parent)
-        .map(|(_, c)| c.version.clone())
+        .map(|(_, c)| &c.version)
         .collect();
-    let others: Vec<&Version> = others.iter().collect();
     let material = bench.material(&version, cards, card, &others);
     let kinds: Vec<Kind> = Kind::ALL
         .into_iter()
@@ -94,8 +93,9 @@ pub(super) async fn next(
     };
     let edits = match edits(bench, pool, kind, &material, &mut rng).await? {
         Ok(edits) => edits,
-        Err(why) => {
-            pool.refuse(bench, kind, why)?;
+        Err(refusal) => {
+            pool.exhausted |= refusal == propose::Refusal::NoBudget;
+            pool.refuse(bench, kind, refusal.to_string())?;
             return Ok(None);
         }
     };
@@ -136,14 +136,14 @@ pub(super) async fn next(
     }))
 }
 
-/// The edits of a kind, or why there is none. A budget that does not pay the writer is spent.
+/// The edits of a kind, or why there is none.
 async fn edits(
     bench: &Bench<'_>,
-    pool: &mut Pool,
+    pool: &Pool,
     kind: Kind,
     material: &Material<'_>,
     rng: &mut Stream,
-) -> Result<Result<Vec<Edit>, String>, TuneError> {
+) -> Result<Result<Vec<Edit>, propose::Refusal>, TuneError> {
     if kind != Kind::Reflect {
         return Ok(Ok(propose::propose(kind, material, rng)));
     }
@@ -151,8 +151,7 @@ async fn edits(
         return Ok(Ok(Vec::new()));
     };
     if !pool.affords(bench, 1) {
-        pool.exhausted = true;
-        return Ok(Err(propose::Refusal::NoBudget.to_string()));
+        return Ok(Err(propose::Refusal::NoBudget));
     }
     let asked = propose::ask_writer(
         material,
@@ -161,13 +160,7 @@ async fn edits(
         rng.random(),
         pool.step as u32,
     );
-    Ok(match asked.await? {
-        Ok(edit) => Ok(vec![edit]),
-        Err(refusal) => {
-            pool.exhausted |= refusal == propose::Refusal::NoBudget;
-            Err(refusal.to_string())
-        }
-    })
+    Ok(asked.await?.map(|edit| vec![edit]))
 }
 
 /// A card drawn in proportion to the disagreement in it.

@@ -122,9 +122,13 @@ impl Pool {
 
     /// Calls that the rest of `tune`, and validation, take with a candidate.
     fn ending(&self, bench: &Bench<'_>, candidate: &Candidate) -> (u64, u64) {
-        let calls = |items: usize| (items * bench.judge.calls_per_item(&candidate.version)) as u64;
-        let missing = |split| self.missing(bench, candidate, split).len();
-        (calls(missing(bench.tune)), calls(missing(bench.validation)))
+        let calls = |split| self.calls(bench, candidate, split) as u64;
+        (calls(bench.tune), calls(bench.validation))
+    }
+
+    /// Calls that judging a candidate on the items takes, beyond those that it was judged on.
+    pub(super) fn calls(&self, bench: &Bench<'_>, candidate: &Candidate, items: &[usize]) -> usize {
+        self.missing(bench, candidate, items).len() * bench.judge.calls_per_item(&candidate.version)
     }
 
     /// Whether so many more calls can be paid without touching the reserve.

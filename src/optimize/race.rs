@@ -62,10 +62,8 @@ pub(super) async fn run(
     loop {
         let stage = &order[..size.min(order.len())];
         let last = stage.len() == order.len();
-        let calls = pool.missing(bench, &child, stage).len()
-            * bench.judge.calls_per_item(&child.version)
-            + pool.missing(bench, &pool.candidates[parent], stage).len()
-                * bench.judge.calls_per_item(&pool.candidates[parent].version);
+        let calls =
+            pool.calls(bench, &child, stage) + pool.calls(bench, &pool.candidates[parent], stage);
         if pool.affords(bench, calls) {
             pool.judge_missing(bench, &mut child, stage).await?;
             pool.extend(bench, parent, stage).await?;
@@ -116,11 +114,7 @@ async fn heat(
     let mut size = (bench.search.first_stage / 2).max(1);
     while children.len() > 1 {
         let stage = &order[..size.min(order.len())];
-        let missing = |c: &Candidate| pool.missing(bench, c, stage).len();
-        let calls: usize = children
-            .iter()
-            .map(|c| missing(c) * bench.judge.calls_per_item(&c.version))
-            .sum();
+        let calls = children.iter().map(|c| pool.calls(bench, c, stage)).sum();
         if !pool.affords(bench, calls) {
             pool.exhausted = true;
             return Ok(None);

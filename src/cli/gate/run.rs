@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::super::asking::ReachArgs;
+use super::super::asking::{ReachArgs, asking};
 use super::super::progress::Display;
 use super::super::prompt::RegistryArgs;
 use super::super::{Failure, block_on, lines, out};
 use crate::data::{DataError, ItemRecord, check_record, read_records, read_table};
 use crate::evaluate::gate::{Candidate, Outcome, Rule, Slot, Template, name_of, slots_of};
-use crate::evaluate::target::Asking;
 use crate::experiment::{GatePlan, load_endpoint, run_gate};
 use crate::locale::Locale;
 use crate::registry::find;
@@ -92,9 +91,7 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    if !(0.0..=10.0).contains(&args.temperature) {
-        return Err(Failure::input("--temperature lies between 0 and 10"));
-    }
+    let asking = asking(args.max_tokens, args.temperature)?;
     // A version that is a path needs no registry.
     let root = match args.registry.given().is_none() && Path::new(&args.version).exists() {
         true => PathBuf::from("."),
@@ -116,15 +113,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         None => slots_of(&records, &args.by).map_err(|e| e.in_file(&file))?,
     };
     let generator = match (&args.generator, &args.template) {
-        (Some(model), Some(template)) => Some((
-            load_endpoint(model)?,
-            read_template(template)?,
-            Asking {
-                max_tokens: args.max_tokens,
-                temperature: args.temperature,
-                ..Asking::default()
-            },
-        )),
+        (Some(model), Some(template)) => {
+            Some((load_endpoint(model)?, read_template(template)?, asking))
+        }
         _ => None,
     };
     let plan = GatePlan {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-use super::super::asking::ReachArgs;
+use super::super::asking::{ReachArgs, asking};
 use super::super::progress::Display;
 use super::super::{Failure, block_on, lines, out};
 use crate::data::{DataError, read_table};
@@ -59,9 +59,7 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    if !(0.0..=10.0).contains(&args.temperature) {
-        return Err(Failure::input("--temperature lies between 0 and 10"));
-    }
+    let asking = asking(args.max_tokens, args.temperature)?;
     let questions = limited(read(&args.questions)?, args.limit);
     let mut scored = Vec::new();
     let mut names = BTreeSet::new();
@@ -70,7 +68,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     let mut unpaid = 0;
     if !args.model.is_empty() {
-        let (asked, missing) = ask(args, &questions, &mut names)?;
+        let (asked, missing) = ask(args, &asking, &questions, &mut names)?;
         scored.extend(asked);
         unpaid = missing;
     }
@@ -112,6 +110,7 @@ fn limited(questions: Vec<Question>, limit: Option<u32>) -> Vec<Question> {
 
 fn ask(
     args: &Args,
+    asking: &Asking,
     questions: &[Question],
     names: &mut BTreeSet<String>,
 ) -> Result<(Vec<Scored>, usize), Failure> {
@@ -120,18 +119,13 @@ fn ask(
         .iter()
         .map(|f| load_endpoint(f))
         .collect::<Result<Vec<_>, _>>()?;
-    let asking = Asking {
-        max_tokens: args.max_tokens,
-        temperature: args.temperature,
-        ..Asking::default()
-    };
     let prompts: Vec<&str> = questions.iter().map(|q| q.prompt.as_str()).collect();
     let reach = args.reach.reach();
     let display = Display::new(args.reach.calls);
     let done = block_on(ask_targets(
         &endpoints,
         &prompts,
-        &asking,
+        asking,
         &reach,
         &|update| {
             display.show(update);

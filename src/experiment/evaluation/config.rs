@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::super::config::{leaves_its_folder, pasted_key, set};
+use super::super::config::pasted_key;
+use super::super::settings::{self, Settings};
 use super::super::{BudgetConfig, ConfigError, EndpointConfig};
 use crate::evaluate::benchmark::{Columns, Labels, Language};
 use crate::evaluate::target::Asking;
 use crate::locale::Locale;
-use crate::text::{Fault, decode, key_advice, not_a_file_name};
+use crate::text::not_a_file_name;
 
 /// An evaluation's file. Relative paths are relative to the file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -118,62 +119,25 @@ impl EvaluationConfig {
     /// # Errors
     /// [`ConfigError`] with the place and the nearest known key.
     pub fn load(path: &Path, overrides: &[String]) -> Result<Self, ConfigError> {
-        let bytes = std::fs::read(path).map_err(|source| ConfigError::Io {
-            path: path.to_owned(),
-            source,
-        })?;
-        let text = decode(path, bytes).map_err(Box::new)?;
-        let from_toml = |e: &toml::de::Error| Box::new(Fault::toml(path, &text, e));
-        let mut config: Self = toml::from_str(&text).map_err(|e| from_toml(&e))?;
-        if let Some(cache) = config.cache.as_ref().filter(|c| leaves_its_folder(c)) {
-            let what = format!(
-                "the cache `{}` lies outside this file's folder",
-                cache.display()
-            );
-            let advice = "name a file in its folder, or say --cache PATH";
-            return Err(Box::new(Fault::naming(path, &text, what, advice)).into());
-        }
-        if let Some((what, advice)) = config.dangerous() {
-            // The key's own text is not shown: it may be a secret.
-            let shown = if what.contains("key_env") { "" } else { &text };
-            return Err(Box::new(Fault::naming(path, shown, what, advice)).into());
-        }
-        let mut table: toml::Table = toml::from_str(&text).map_err(|e| from_toml(&e))?;
-        for given in overrides {
-            set(&mut table, given)?;
-            let read: Result<Self, toml::de::Error> = table.clone().try_into();
-            config = read.map_err(|e| ConfigError::Set {
-                given: given.clone(),
-                message: e.message().to_owned(),
-                help: key_advice(e.message()),
-            })?;
-            if let Some((message, help)) = config.dangerous() {
-                let secret = message.contains("key_env");
-                return Err(ConfigError::Set {
-                    given: if secret {
-                        "…key_env=…".into()
-                    } else {
-                        given.clone()
-                    },
-                    message,
-                    help: Some(help.to_owned()),
-                });
-            }
-        }
-        Ok(config)
+        settings::load(path, overrides)
     }
 
-    /// What must not be in a config, wherever it comes from.
+    /// The file with every default written out.
+    pub fn resolved(&self) -> String {
+        toml::to_string(self).unwrap_or_default()
+    }
+}
+
+impl Settings for EvaluationConfig {
+    fn cache(&self) -> Option<&Path> {
+        self.cache.as_deref()
+    }
+
     fn dangerous(&self) -> Option<(String, &'static str)> {
         if let Some(why) = not_a_file_name(&self.name) {
             let what = format!("the name `{}` becomes a folder, and {why}", self.name);
             return Some((what, "write a plain name, as in name = \"my-evaluation\""));
         }
         pasted_key(self.targets.iter().map(|t| &t.model).chain(&self.judge))
-    }
-
-    /// The file with every default written out.
-    pub fn resolved(&self) -> String {
-        toml::to_string(self).unwrap_or_default()
     }
 }

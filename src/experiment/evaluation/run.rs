@@ -3,9 +3,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::super::folder::{json, write};
+use super::super::folder::{self, Ready, json, write};
 use super::super::run::watch;
-use super::super::{EndpointConfig, Progress, RunError, RunOptions, endpoints, spending};
+use super::super::{EndpointConfig, Progress, RunError, RunOptions, endpoints};
 use super::plan::EvaluationPlan;
 use super::summary::{EvaluationSummary, summary};
 use crate::data::Item;
@@ -13,7 +13,7 @@ use crate::endpoint::{Endpoint, EndpointError};
 use crate::evaluate::benchmark::{Given, Line, Prompt, Unlabelled, judged};
 use crate::evaluate::target::{Reply, Target};
 use crate::judge::{FailureKind, Judge, JudgeError, Reading, Verdict};
-use crate::ledger::{Ledger, LedgerOptions, RetryPolicy, RunLock, Spent};
+use crate::ledger::{Ledger, Spent};
 use crate::optimize::TuneError;
 use crate::prompt::Fence;
 
@@ -29,60 +29,23 @@ pub async fn evaluate(
 ) -> Result<(PathBuf, EvaluationSummary, bool), RunError> {
     let dir = options.out.clone().unwrap_or_else(|| plan.default_folder());
     let resolved = plan.resolved();
-    match look(&dir, &resolved)? {
-        State::Finished(summary) => return Ok((dir, *summary, true)),
-        State::Unfinished if !options.resume => return Err(RunError::Unfinished(dir)),
-        State::Absent if options.resume => return Err(RunError::Nothing(dir)),
-        State::Unfinished | State::Absent => {}
+    if let Some(summary) = folder::finished(&resolved, options, &dir)? {
+        return Ok((dir, summary, true));
     }
     // Before the folder is made: a missing key leaves none behind.
     let models = Models::open(plan, options)?;
-    std::fs::create_dir_all(&dir).map_err(|source| RunError::Io {
-        path: dir.clone(),
-        source,
-    })?;
-    let lock = RunLock::acquire(&dir)?;
-    // Another process may have had it until now.
-    match look(&dir, &resolved)? {
-        State::Finished(summary) => return Ok((dir, *summary, true)),
-        State::Unfinished if !options.resume => return Err(RunError::Unfinished(dir)),
-        State::Unfinished => {}
-        State::Absent => {
-            write(&dir.join("task.toml"), plan.judge.task_text.as_bytes())?;
-            write(&dir.join("config.toml"), resolved.as_bytes())?;
-        }
-    }
+    let task = [("task.toml", plan.judge.task_text.as_str())];
+    let lock = match folder::claim(&resolved, &task, options, &dir)? {
+        Ready::Finished(summary) => return Ok((dir, summary, true)),
+        Ready::Mine(lock) => lock,
+    };
     show(Progress::Folder(&dir));
-    let ledger = ledger(plan, options, Some(dir.clone()))?;
+    let ledger = options.ledger(Some(dir.clone()), &plan.config.budget)?;
     let lines = watch(lines(plan, &models, &ledger), &ledger, show).await?;
     let summary = summary(plan, &models.identities(), &lines, &ledger);
     finish(plan, &dir, &lines, &summary)?;
     drop(lock);
     Ok((dir, summary, false))
-}
-
-enum State {
-    Absent,
-    Unfinished,
-    Finished(Box<EvaluationSummary>),
-}
-
-fn look(dir: &Path, resolved: &str) -> Result<State, RunError> {
-    let Ok(found) = std::fs::read_to_string(dir.join("config.toml")) else {
-        return Ok(State::Absent);
-    };
-    if found != resolved {
-        return Err(RunError::Other(dir.to_owned()));
-    }
-    let path = dir.join("summary.json");
-    let Ok(text) = std::fs::read_to_string(&path) else {
-        return Ok(State::Unfinished);
-    };
-    let summary = serde_json::from_str(&text).map_err(|e| RunError::Io {
-        path,
-        source: e.into(),
-    })?;
-    Ok(State::Finished(Box::new(summary)))
 }
 
 /// The endpoints of an evaluation.
@@ -116,25 +79,6 @@ impl Models {
             self.judge.as_ref().map(|j| j.identity().clone()),
         )
     }
-}
-
-fn ledger(
-    plan: &EvaluationPlan,
-    options: &RunOptions,
-    dir: Option<PathBuf>,
-) -> Result<Ledger, RunError> {
-    let mut retries = RetryPolicy::default();
-    retries.patience = options.patience.unwrap_or(retries.patience);
-    Ok(Ledger::open(LedgerOptions {
-        dir,
-        cache: options.cache.clone(),
-        caps: spending::caps(&plan.config.budget),
-        prices: spending::prices(&plan.config.budget),
-        retries,
-        offline: options.offline,
-        charge_cached: false,
-        read_only: false,
-    })?)
 }
 
 /// A response that waits for its labels.
@@ -202,15 +146,13 @@ async fn verdicts(
 ) -> Result<Vec<Option<Verdict>>, TuneError> {
     let (places, items) = items(plan, open);
     let fence = fence(plan, &items);
-    let judge = Judge {
-        task: &plan.judge.task,
-        endpoint: judge,
+    let judge = Judge::new(
+        &plan.judge.task,
+        judge,
         ledger,
-        fence: &fence,
-        seed: Some(plan.config.seed),
-        hold_back: 0,
-        reserve: None,
-    };
+        &fence,
+        Some(plan.config.seed),
+    );
     let refs: Vec<&Item> = items.iter().collect();
     let read = judge.verdicts(&plan.judge.version, &refs).await?;
     let mut out = vec![None; open.len()];
@@ -388,14 +330,11 @@ pub fn quote(plan: &EvaluationPlan, options: &RunOptions) -> Result<Quoted, RunE
         },
     )?;
     let existing = options.cache.clone().filter(|c| c.exists());
-    let ledger = ledger(
-        plan,
-        &RunOptions {
-            cache: existing,
-            ..options.clone()
-        },
-        None,
-    )?;
+    let unwritten = RunOptions {
+        cache: existing,
+        ..options.clone()
+    };
+    let ledger = unwritten.ledger(None, &plan.config.budget)?;
     let questions: Vec<&str> = plan.prompts.iter().map(|p| plan.question(p)).collect();
     let mut targets = Vec::new();
     for (config, endpoint) in plan.config.targets.iter().zip(&models.targets) {
@@ -430,15 +369,7 @@ fn parts(plan: &EvaluationPlan, models: &Models, ledger: &Ledger) -> Result<usiz
     };
     let items = [item];
     let fence = fence(plan, &items);
-    let judge = Judge {
-        task: &plan.judge.task,
-        endpoint: endpoint.as_ref(),
-        ledger,
-        fence: &fence,
-        seed: None,
-        hold_back: 0,
-        reserve: None,
-    };
+    let judge = Judge::new(&plan.judge.task, endpoint.as_ref(), ledger, &fence, None);
     let requests = judge
         .requests(&plan.judge.version, &[&items[0]])
         .map_err(|e| TuneError::from(JudgeError::from(e)))?;
