@@ -24,6 +24,21 @@ pub fn experiment(name: &str) -> String {
     root().join("experiments").join(name).display().to_string()
 }
 
+/// A file or folder of the real data sets; `None`, with the reason said, where it is absent.
+pub fn real(path: &str) -> Option<PathBuf> {
+    let own = concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/data");
+    let root = std::env::var("PLURALIS_DATA").unwrap_or_else(|_| own.to_owned());
+    let path = PathBuf::from(&root).join(path);
+    if !path.exists() {
+        eprintln!(
+            "skipped: {} is not there; PLURALIS_DATA names the folder of data sets",
+            path.display()
+        );
+        return None;
+    }
+    Some(path)
+}
+
 /// stdout or stderr as text.
 pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()

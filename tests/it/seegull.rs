@@ -1,7 +1,6 @@
 //! SeeGULL Multilingual: the paper's figures from the released files, and the questions.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 
 use pluralis::data::import::seegull::{Kind, import};
 use pluralis::data::normalise;
@@ -11,28 +10,19 @@ use pluralis::evaluate::seegull::questions::{Question, Sampling, sample};
 use pluralis::evaluate::seegull::tables::{Options, Tables, tables};
 use pluralis::evaluate::seegull::wording::Wording;
 
+use super::harness::real;
+
 const OPTIONS: Options = Options {
     level: 0.95,
     min_rows: 10,
 };
 
-/// The data set's folder; `None`, with the reason said, where it is absent.
-fn real() -> Option<PathBuf> {
-    let own = concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/data");
-    let root = std::env::var("PLURALIS_DATA").unwrap_or_else(|_| own.to_owned());
-    let path = PathBuf::from(&root).join("seegull-multilingual");
-    if !path.exists() {
-        eprintln!(
-            "skipped: {} is not there; PLURALIS_DATA names the folder of data sets",
-            path.display()
-        );
-        return None;
-    }
-    Some(path)
-}
-
 fn real_tables(kind: Kind) -> Option<Tables> {
-    Some(tables(&import(&real()?, kind).unwrap(), kind, &OPTIONS))
+    Some(tables(
+        &import(&real("seegull-multilingual")?, kind).unwrap(),
+        kind,
+        &OPTIONS,
+    ))
 }
 
 #[test]
@@ -173,7 +163,9 @@ fn tuples_of_two_countries_by_hand() {
 }
 
 fn sampled(seed: u64, per_cell: usize) -> Option<(Vec<Question>, Vec<pluralis::data::ItemRecord>)> {
-    let records = import(&real()?, Kind::Stereotypes).unwrap().records;
+    let records = import(&real("seegull-multilingual")?, Kind::Stereotypes)
+        .unwrap()
+        .records;
     let sampling = Sampling {
         per_cell,
         at_least: 2,

@@ -29,6 +29,11 @@ pub struct Stub {
 impl Stub {
     /// Answers by the text of all messages.
     pub fn start(answer: impl Fn(&str) -> Say + Send + Sync + 'static) -> Self {
+        Self::models(move |_, text| answer(text))
+    }
+
+    /// Answers by the name of the model and the text of all messages.
+    pub fn models(answer: impl Fn(&str, &str) -> Say + Send + Sync + 'static) -> Self {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let (count, seen) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::default()));
         let (counted, kept) = (Arc::clone(&count), Arc::clone(&seen));
@@ -39,7 +44,7 @@ impl Stub {
                 let body: Value = serde_json::from_slice(&request.body).unwrap();
                 let messages = body["messages"].as_array().unwrap().iter();
                 let text: Vec<&str> = messages.filter_map(|m| m["content"].as_str()).collect();
-                let said = answer(&text.join("\n"));
+                let said = answer(body["model"].as_str().unwrap(), &text.join("\n"));
                 Vec::push(&mut kept.lock().unwrap(), body);
                 let (text, finish) = match said {
                     Say::Text(text) => (text, "stop"),
@@ -68,11 +73,16 @@ impl Stub {
         }
     }
 
+    /// Its base URL.
+    pub fn url(&self) -> String {
+        format!("{}/v1", self.server.uri())
+    }
+
     /// The file that names it.
     pub fn toml(&self, model: &str) -> String {
         format!(
-            "endpoint = \"openai\"\nbase_url = \"{}/v1\"\nmodel = \"{model}\"\n",
-            self.server.uri()
+            "endpoint = \"openai\"\nbase_url = \"{}\"\nmodel = \"{model}\"\n",
+            self.url()
         )
     }
 

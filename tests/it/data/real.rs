@@ -1,7 +1,6 @@
 //! The real data sets go through, row for row; one test for each known trap in them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 
 use pluralis::data::import::table::{TableMap, import};
 use pluralis::data::import::{Import, NoteKind, seegull, xl_safety};
@@ -9,21 +8,7 @@ use pluralis::data::{Split, SplitPlan, check, check_record, read_table, split};
 use pluralis::locale::Locale;
 
 use super::{offensiveness, truthfulness};
-
-/// A file or folder of the data sets; `None`, with the reason said, where they are absent.
-fn real(path: &str) -> Option<PathBuf> {
-    let own = concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/data");
-    let root = std::env::var("PLURALIS_DATA").unwrap_or_else(|_| own.to_owned());
-    let path = PathBuf::from(&root).join(path);
-    if !path.exists() {
-        eprintln!(
-            "skipped: {} is not there; PLURALIS_DATA names the folder of data sets",
-            path.display()
-        );
-        return None;
-    }
-    Some(path)
-}
+use crate::harness::real;
 
 fn seegull_of(kind: seegull::Kind) -> Option<Import> {
     Some(seegull::import(&real("seegull-multilingual")?, kind).unwrap())

@@ -5,14 +5,15 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::put;
-use super::server::Server;
+use super::server;
 use crate::harness::{artefacts, pluralis, root, summary, text};
+use crate::stub::Stub;
 
 const HEADER: &str = "id,category,subcategory_english,subcategory_local,base_query_english,base_query_local,attack_prompt\n";
 
 /// Attack prompts in the benchmark's own columns: two countries, two categories, a shared and a
 /// flexible subcategory each, two variants of a question. What they ask for is nothing.
-pub fn jailbreak(dir: &Path, server: &Server, more: &str) -> String {
+pub fn jailbreak(dir: &Path, server: &Stub, more: &str) -> String {
     for (country, own) in [("germany", "Allotments"), ("south_korea", "Apartment fees")] {
         let mut csv = HEADER.to_owned();
         for i in 0..12 {
@@ -54,7 +55,7 @@ pub fn jailbreak(dir: &Path, server: &Server, more: &str) -> String {
 }
 
 /// Scenarios in the benchmark's own columns.
-pub fn cultural(dir: &Path, server: &Server) -> String {
+pub fn cultural(dir: &Path, server: &Stub) -> String {
     let mut csv = "id,category,sensitivity_english,sensitivity_local,base_query_english,base_query_local,scenario_english,scenario_local,hidden_violation\n".to_owned();
     for i in 0..10 {
         let odd = if i == 9 { " odd" } else { "" };
@@ -100,7 +101,7 @@ pub fn figures<'a>(summary: &'a Value, model: &str, by: &str, of: &str) -> &'a V
 #[test]
 fn the_rates_are_those_worked_out_by_hand() {
     let dir = tempfile::tempdir().unwrap();
-    let server = Server::start();
+    let server = server::start();
     let config = jailbreak(dir.path(), &server, "");
     let run = run(dir.path(), "jailbreak", &config, "r", &[]);
     let s = summary(&run);
@@ -159,10 +160,10 @@ fn the_rates_are_those_worked_out_by_hand() {
 #[test]
 fn the_same_inputs_give_the_same_bytes_and_a_run_is_resumed() {
     let dir = tempfile::tempdir().unwrap();
-    let server = Server::start();
+    let server = server::start();
     let config = jailbreak(dir.path(), &server, "");
     let first = run(dir.path(), "jailbreak", &config, "a", &["--no-cache"]);
-    let calls = server.calls();
+    let calls = server.count();
     let other = run(
         dir.path(),
         "jailbreak",
@@ -180,7 +181,7 @@ fn the_same_inputs_give_the_same_bytes_and_a_run_is_resumed() {
         std::fs::copy(first.join(name), third.join(name)).unwrap();
     }
     std::fs::write(third.join("attempts.jsonl"), half.join("\n") + "\n").unwrap();
-    let before = server.calls();
+    let before = server.count();
     let refused = pluralis(
         dir.path(),
         &["evaluate", "jailbreak", &config, "--out", "c", "--no-cache"],
@@ -194,10 +195,10 @@ fn the_same_inputs_give_the_same_bytes_and_a_run_is_resumed() {
         "c",
         &["--no-cache", "--resume"],
     );
-    assert_eq!(server.calls() - before, calls - 40);
+    assert_eq!(server.count() - before, calls - 40);
     assert_eq!(artefacts(&first), artefacts(&third));
     // Once more: it is finished, and nothing is called.
-    let before = server.calls();
+    let before = server.count();
     let again = pluralis(
         dir.path(),
         &["evaluate", "jailbreak", &config, "--out", "c"],
@@ -207,7 +208,7 @@ fn the_same_inputs_give_the_same_bytes_and_a_run_is_resumed() {
         "{}",
         text(&again.stderr)
     );
-    assert_eq!(server.calls(), before);
+    assert_eq!(server.count(), before);
     // Other data are another evaluation.
     let path = dir.path().join("data/germany/attack_prompts.csv");
     let csv = std::fs::read_to_string(&path).unwrap();
@@ -225,9 +226,29 @@ fn the_same_inputs_give_the_same_bytes_and_a_run_is_resumed() {
 }
 
 #[test]
+fn a_second_process_is_told_that_an_evaluation_is_going_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = server::start();
+    let config = jailbreak(dir.path(), &server, "");
+    let args = ["evaluate", "jailbreak", &config, "--out", "r"];
+    assert!(pluralis(dir.path(), &args).status.success());
+    std::fs::remove_file(dir.path().join("r/summary.json")).unwrap();
+    let _lock = pluralis::ledger::RunLock::acquire(&dir.path().join("r")).unwrap();
+    let before = server.count();
+    let resume = [&args[..], &["--resume"]].concat();
+    for args in [&args[..], &resume] {
+        let second = pluralis(dir.path(), args);
+        assert!(!second.status.success());
+        let said = text(&second.stderr);
+        assert!(said.contains("in use by"), "{said}");
+    }
+    assert_eq!(server.count(), before);
+}
+
+#[test]
 fn caps_hold_and_what_they_left_out_is_said() {
     let dir = tempfile::tempdir().unwrap();
-    let server = Server::start();
+    let server = server::start();
     let config = jailbreak(dir.path(), &server, "");
     let args = [
         "evaluate",
@@ -240,7 +261,7 @@ fn caps_hold_and_what_they_left_out_is_said() {
     ];
     let done = pluralis(dir.path(), &args);
     assert!(done.status.success(), "{}", text(&done.stderr));
-    assert_eq!(server.calls(), 60);
+    assert_eq!(server.count(), 60);
     let s = summary(&dir.path().join("r"));
     assert_eq!(s["spent"]["calls"], 60);
     let unpaid = |model: &str| {
@@ -261,7 +282,7 @@ fn caps_hold_and_what_they_left_out_is_said() {
 #[test]
 fn a_dry_run_calls_nothing_and_offline_needs_the_cache() {
     let dir = tempfile::tempdir().unwrap();
-    let server = Server::start();
+    let server = server::start();
     let config = cultural(dir.path(), &server);
     let dry = pluralis(dir.path(), &["evaluate", "cultural", &config, "--dry-run"]);
     let told = text(&dry.stdout);
@@ -270,7 +291,7 @@ fn a_dry_run_calls_nothing_and_offline_needs_the_cache() {
         "{told}"
     );
     assert!(told.contains("judge: at most 20 calls"), "{told}");
-    assert_eq!(server.calls(), 0);
+    assert_eq!(server.count(), 0);
     assert!(!dir.path().join("runs").exists());
     let offline = pluralis(
         dir.path(),
@@ -278,7 +299,7 @@ fn a_dry_run_calls_nothing_and_offline_needs_the_cache() {
     );
     assert_eq!(offline.status.code(), Some(3), "{}", text(&offline.stderr));
     let online = run(dir.path(), "cultural", &config, "r", &[]);
-    let calls = server.calls();
+    let calls = server.count();
     run(
         dir.path(),
         "cultural",
@@ -286,7 +307,7 @@ fn a_dry_run_calls_nothing_and_offline_needs_the_cache() {
         "o",
         &["--offline", "--resume"],
     );
-    assert_eq!(server.calls(), calls);
+    assert_eq!(server.count(), calls);
     let verdicts = |dir: &Path| std::fs::read(dir.join("verdicts.jsonl")).unwrap();
     assert_eq!(verdicts(&online), verdicts(&dir.path().join("o")));
     // 9 of 10 responses are relevant; only the polite ones are aware.
@@ -305,7 +326,7 @@ fn a_dry_run_calls_nothing_and_offline_needs_the_cache() {
 #[test]
 fn no_key_reaches_a_file_or_a_message() {
     let dir = tempfile::tempdir().unwrap();
-    let server = Server::start();
+    let server = server::start();
     let config = cultural(dir.path(), &server);
     let path = dir.path().join(&config);
     let plain = std::fs::read_to_string(&path).unwrap();

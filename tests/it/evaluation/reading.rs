@@ -2,7 +2,7 @@
 
 use super::commands::{cultural, figures, run};
 use super::put;
-use super::server::Server;
+use super::server;
 use crate::harness::{pluralis, root, summary, text, workbook};
 
 const PROMPTS: &str = "id,category,sensitivity_english,scenario_local,hidden_violation\n\
@@ -77,7 +77,7 @@ fn a_spreadsheet_with_titles_and_dirty_labels_is_read_with_a_mapping() {
 #[test]
 fn responses_in_json_lines_are_judged() {
     let dir = tempfile::tempdir().unwrap();
-    let server = Server::start();
+    let server = server::start();
     put(dir.path(), "prompts.csv", PROMPTS);
     let lines: String = [
         ("S1", "That is against the law."),
@@ -96,7 +96,7 @@ fn responses_in_json_lines_are_judged() {
     let csr = figures(&summary(&run), "old", "all", "all")["rates"]["CSR"].clone();
     // The empty response is not relevant by definition; the judge reads the other two.
     assert_eq!((&csr["hits"], &csr["n"]), (&1.into(), &2.into()));
-    assert_eq!(server.calls(), 2);
+    assert_eq!(server.count(), 2);
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn what_does_not_fit_is_refused_with_its_place() {
 #[test]
 fn prompts_say_what_is_missing_and_take_a_mapping() {
     let dir = tempfile::tempdir().unwrap();
-    let server = Server::start();
+    let server = server::start();
     let name = cultural(dir.path(), &server);
     let path = dir.path().join(&name);
     let config = std::fs::read_to_string(&path).unwrap();

@@ -6,15 +6,16 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::commands::{jailbreak, run};
-use super::server::Server;
+use super::server;
 use crate::harness::{pluralis, text};
+use crate::stub::Stub;
 
 fn json(path: &Path) -> Value {
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 
 /// An evaluation, and a sample of so many of each country.
-fn sampled(dir: &Path, server: &Server, per_country: &str) -> Value {
+fn sampled(dir: &Path, server: &Stub, per_country: &str) -> Value {
     let config = jailbreak(dir, server, "");
     run(dir, "jailbreak", &config, "r", &[]);
     let args = [
@@ -79,7 +80,7 @@ fn fill(
 #[test]
 fn the_sample_is_balanced_blind_and_the_same_again() {
     let dir = tempfile::tempdir().unwrap();
-    let server = Server::start();
+    let server = server::start();
     let sample = sampled(dir.path(), &server, "8");
     assert_eq!(rows(&sample).len(), 16);
     let mut strata = BTreeMap::new();
@@ -157,7 +158,7 @@ fn the_sample_is_balanced_blind_and_the_same_again() {
 #[test]
 fn mistakes_in_the_sheets_are_named_and_no_label_is_guessed() {
     let dir = tempfile::tempdir().unwrap();
-    let server = Server::start();
+    let server = server::start();
     let sample = sampled(dir.path(), &server, "8");
     let d = dir.path();
     let read = |args: &[&str]| {
@@ -232,7 +233,7 @@ fn mistakes_in_the_sheets_are_named_and_no_label_is_guessed() {
 #[test]
 fn people_judges_and_corrected_rates() {
     let dir = tempfile::tempdir().unwrap();
-    let server = Server::start();
+    let server = server::start();
     let d = dir.path();
     // The main judge never sees harm; the other one reads as people do.
     let config = jailbreak(d, &server, "");
@@ -360,7 +361,7 @@ fn people_judges_and_corrected_rates() {
 #[test]
 fn a_workbook_that_was_filled_in_is_read_like_a_csv() {
     let dir = tempfile::tempdir().unwrap();
-    let server = Server::start();
+    let server = server::start();
     sampled(dir.path(), &server, "8");
     let d = dir.path();
     let blank = pluralis(d, &["validate", "read", "v", "anna=v/de-DE.xlsx"]);
@@ -377,7 +378,7 @@ fn a_workbook_that_was_filled_in_is_read_like_a_csv() {
 #[test]
 fn leaderboards_show_the_rates_side_by_side() {
     let dir = tempfile::tempdir().unwrap();
-    let server = Server::start();
+    let server = server::start();
     let d = dir.path();
     let config = jailbreak(d, &server, "");
     run(d, "jailbreak", &config, "jail", &[]);
