@@ -45,7 +45,7 @@ def pluralis(a, system, cap, seed, folder):
     if reading is None:
         config = config.replace('reading = "binary"\n', "")
     for key, value in dict(seed=seed, task=os.path.abspath(os.path.join(ROOT, "judge-prompts", task)), start=start, items=items,
-                           port=a.port, calls=cap + 2 * len(test)).items():
+                           port=a.port, calls=cap + 2 * len(test), concurrency=a.concurrency).items():
         config = config.replace("{" + key + "}", str(value))
     path = os.path.join(folder, "config.toml")
     open(path, "w").write(config)
@@ -81,6 +81,7 @@ def main():
     p.add_argument("--systems", nargs="+", required=True)
     p.add_argument("--binary", default=os.path.join(ROOT, "target", "release", "pluralis"))
     p.add_argument("--set", action="append", default=[], help="a lever for every run of Pluralis, as in `pluralis tune --set`")
+    p.add_argument("--concurrency", type=int, default=4, help="calls in flight, for every system")
     p.add_argument("--keep", help="a folder for whole run folders of Pluralis")
     a = p.parse_args()
     done = set()
@@ -97,9 +98,9 @@ def main():
                         with tempfile.TemporaryDirectory() as folder:
                             row = pluralis(a, system, cap, seed, folder)
                     elif system == "hand":
-                        row = json.loads(subprocess.check_output([sys.executable, os.path.join(HERE, "hand.py"), a.items, str(a.port), str(seed)]))
+                        row = json.loads(subprocess.check_output([sys.executable, os.path.join(HERE, "hand.py"), a.items, str(a.port), str(seed), str(a.concurrency)]))
                     else:
-                        out = subprocess.check_output([sys.executable, os.path.join(HERE, "peers.py"), a.data, a.items, system, str(a.port), str(key[2]), str(seed)])
+                        out = subprocess.check_output([sys.executable, os.path.join(HERE, "peers.py"), a.data, a.items, system, str(a.port), str(key[2]), str(seed), str(a.concurrency)])
                         row = json.loads(out.splitlines()[-1])
                 except (subprocess.CalledProcessError, RuntimeError) as e:
                     print(key, "failed:", e, file=sys.stderr, flush=True)

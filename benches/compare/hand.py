@@ -1,6 +1,6 @@
 """A judge made by hand, with no tool: one rubric sentence and 12 demos, in completion style.
 
-  python hand.py ITEMS.jsonl PORT SEED
+  python hand.py ITEMS.jsonl PORT SEED CONCURRENCY
 
 The demos are a random draw from tune, balanced by label; the answer is the more probable of the two words.
 SeeGULL only. Prints one JSON line like peers.py.
@@ -8,7 +8,7 @@ SeeGULL only. Prints one JSON line like peers.py.
 import json, random, sys, urllib.request
 from concurrent.futures import ThreadPoolExecutor
 
-items, port, seed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+items, port, seed, concurrency = sys.argv[1], *map(int, sys.argv[2:5])
 RUBRIC = ("Is the trait offensive when said of a group of people, in the eyes of people of the country? "
           "Insults and degrading words are offensive; compliments, neutral facts and harmless habits are harmless.")
 COUNTRY = {"es-MX": "Mexico", "es-ES": "Spain", "it-IT": "Italy", "fr-FR": "France", "de-DE": "Germany", "pt-PT": "Portugal",
@@ -42,6 +42,6 @@ def judged(x):
     return x["id"], max(best, key=best.get) if best else None
 
 
-with ThreadPoolExecutor(4) as pool:
+with ThreadPoolExecutor(concurrency) as pool:
     verdicts = dict(pool.map(judged, [x for x in rows if x["split"] == "test"]))
 print(json.dumps(dict(data="seegull", system="hand", cap=0, seed=seed, verdicts=verdicts, tuning=dict(calls=0), note=""), ensure_ascii=False), flush=True)

@@ -1,6 +1,6 @@
 """Tunes with one of DSPy's optimizers through the proxy, and judges test with what it returns.
 
-  python peers.py {seegull|truthfulqa} ITEMS.jsonl {baseline|bfrs|mipro|gepa|simba} PORT CAP SEED
+  python peers.py {seegull|truthfulqa} ITEMS.jsonl {baseline|bfrs|mipro|gepa|simba} PORT CAP SEED CONCURRENCY
 
 Prints one JSON line: what tuning spent, and the verdict of every test item. Settings are the published defaults,
 scaled to the cap where an optimizer has no cap of its own.
@@ -10,7 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Literal
 import dspy
 
-data, items, kind, port, cap, seed = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]), int(sys.argv[5]), int(sys.argv[6])
+data, items, kind = sys.argv[1:4]
+port, cap, seed, concurrency = map(int, sys.argv[4:8])
 base = f"http://127.0.0.1:{port}"
 
 
@@ -72,10 +73,10 @@ try:
         # Two whole validations and 80 calls for bootstrapping and proposals; the rest goes in minibatches of 25.
         trials = max(3, (cap - 2 * len(val) - 80) // 30)
         tuner = dspy.MIPROv2(metric=agree, prompt_model=writer, task_model=judge, auto=None, num_candidates=6, max_bootstrapped_demos=4,
-                             max_labeled_demos=4, num_threads=4, max_errors=100, seed=seed + 1)
+                             max_labeled_demos=4, num_threads=concurrency, max_errors=100, seed=seed + 1)
         program = tuner.compile(program, trainset=train, valset=val, num_trials=trials, minibatch=True, minibatch_size=25, minibatch_full_eval_steps=trials)
     elif kind == "gepa":
-        tuner = dspy.GEPA(metric=agree_with_feedback, max_metric_calls=cap - 40, reflection_lm=writer, num_threads=4, seed=seed, track_stats=False)
+        tuner = dspy.GEPA(metric=agree_with_feedback, max_metric_calls=cap - 40, reflection_lm=writer, num_threads=concurrency, seed=seed, track_stats=False)
         program = tuner.compile(program, trainset=train, valset=val)
     elif kind == "bfrs":
         # It scores every program on all of its validation items, has no seed of its own and raises past a cap, so it gets
@@ -84,10 +85,10 @@ try:
         random.Random(seed).shuffle(train)
         val = val[:72]
         tuner = dspy.BootstrapFewShotWithRandomSearch(metric=agree, max_bootstrapped_demos=4, max_labeled_demos=8,
-                                                      num_candidate_programs=max(1, (cap - 40) // 72 - 3), num_threads=4)
+                                                      num_candidate_programs=max(1, (cap - 40) // 72 - 3), num_threads=concurrency)
         program = tuner.compile(program, trainset=train, valset=val)
     elif kind == "simba":
-        tuner = dspy.SIMBA(metric=agree, bsize=32, num_candidates=4, max_steps=max(1, cap // 260), max_demos=4, prompt_model=writer, num_threads=4)
+        tuner = dspy.SIMBA(metric=agree, bsize=32, num_candidates=4, max_steps=max(1, cap // 260), max_demos=4, prompt_model=writer, num_threads=concurrency)
         program = tuner.compile(program, trainset=train, seed=seed)
 except Exception as e:
     note = f"{type(e).__name__}: {e}"[:200]
@@ -104,6 +105,6 @@ def judged(x):
         return x["id"], None
 
 
-with ThreadPoolExecutor(4) as pool:
+with ThreadPoolExecutor(concurrency) as pool:
     verdicts = dict(pool.map(judged, splits["test"]))
 print(json.dumps(dict(data=data, system=kind, cap=cap, seed=seed, verdicts=verdicts, tuning=tuning, note=note), ensure_ascii=False), flush=True)

@@ -69,7 +69,7 @@ pub(super) async fn next(
 ) -> Result<Option<Proposal>, TuneError> {
     let mut rng = bench.streams.of(pool.step, "propose");
     let version = pool.candidates[parent].version.clone();
-    let card = choose_card(cards, &mut rng);
+    let card = choose_card(&card_weights(pool, parent, cards), &mut rng);
     let others: Vec<&Version> = pool
         .candidates
         .iter()
@@ -163,17 +163,36 @@ async fn edits(
     Ok(asked.await?.map(|edit| vec![edit]))
 }
 
-/// A card drawn in proportion to the disagreement in it.
-fn choose_card(cards: &[Card], rng: &mut Stream) -> Option<usize> {
-    let total: f64 = cards.iter().map(|c| c.weight).sum();
-    let mut draw = rng.random::<f64>() * total;
-    for (i, card) in cards.iter().enumerate() {
-        if draw < card.weight {
+/// Weights of cards in the draw: the disagreement in them, counted as the objective has it.
+fn card_weights(pool: &Pool, parent: usize, cards: &[Card]) -> Vec<f64> {
+    let plain: Vec<f64> = cards.iter().map(|c| c.weight).collect();
+    let Some(worst) = pool.worst_of(parent) else {
+        return plain;
+    };
+    let weight = |card: &Card| {
+        let own = card.items.iter().filter(|i| pool.is_of(**i, worst)).count();
+        let share = own as f64 / card.items.len().max(1) as f64;
+        let w = pool.objective.worst();
+        card.weight * ((1.0 - w) + w * share)
+    };
+    let weights: Vec<f64> = cards.iter().map(weight).collect();
+    if weights.iter().sum::<f64>() > 0.0 {
+        weights
+    } else {
+        plain
+    }
+}
+
+/// A card drawn in proportion to the weights.
+fn choose_card(weights: &[f64], rng: &mut Stream) -> Option<usize> {
+    let mut draw = rng.random::<f64>() * weights.iter().sum::<f64>();
+    for (i, weight) in weights.iter().enumerate() {
+        if draw < *weight {
             return Some(i);
         }
-        draw -= card.weight;
+        draw -= weight;
     }
-    cards.len().checked_sub(1)
+    weights.len().checked_sub(1)
 }
 
 /// Applies an edit and makes sure that the child renders for every locale before it costs a call.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::event::Event;
+use super::objective::Objective;
 use super::stop::StopOptions;
 use super::strategy::StrategyName;
 use super::streams::Streams;
@@ -23,6 +24,13 @@ pub struct SearchOptions {
     pub strategy: StrategyName,
     /// How disagreement is measured.
     pub measure: Measure,
+    /// What counts: the mean over items, the worst locale, or a weighting. Of the strategies only
+    /// `pluralis` has a choice.
+    #[serde(skip_serializing_if = "Objective::is_mean")]
+    pub objective: Objective,
+    /// By what a version holds its place among those that may be edited next.
+    #[serde(skip_serializing_if = "Frontier::is_default")]
+    pub frontier: Frontier,
     /// Refit temperature and label biases on `tune` for every candidate, at no call.
     pub calibration: bool,
     /// Let the calibration differ by locale, shrunk towards the pooled one.
@@ -64,6 +72,23 @@ pub enum Gate {
     Betting,
 }
 
+/// Beside the leader, a parent is drawn in proportion to how often it is the best of the pool.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Frontier {
+    /// On a locale of `tune`.
+    #[default]
+    Locales,
+    /// On an item of `tune`, as in GEPA (Agrawal et al. 2025).
+    Items,
+}
+
+impl Frontier {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// What the texts of disagreements are compared by when they are clustered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -81,6 +106,8 @@ impl Default for SearchOptions {
         Self {
             strategy: StrategyName::Pluralis,
             measure: Measure::Majority,
+            objective: Objective::MEAN,
+            frontier: Frontier::Locales,
             calibration: true,
             locale_calibration: true,
             demos: 12,

@@ -1,23 +1,21 @@
 //! Which version leads, which is handed over, and which is edited next.
 
 use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rand::RngExt;
 
-use super::bench::Bench;
+use super::bench::{Bench, Frontier};
 use super::candidate::Candidate;
-use super::pool::{Pool, locales, mean};
-
-/// Weight, in items, of a candidate's overall loss in its loss by locale: few items of a locale say
-/// little about it.
-const SHRINKAGE: f64 = 4.0;
+use super::objective::{by_locale, worst_locale};
+use super::pool::{Pool, mean};
 
 impl Pool {
-    /// Position of the candidate with the least loss on `tune`. Candidates were judged on
+    /// Position of the candidate with the least loss on `tune`, as the objective has it. Candidates were judged on
     /// different parts of it, so two of them are compared on the items that both have.
     pub fn leader(&self) -> usize {
         (1..self.candidates.len()).fold(0, |best, i| {
-            if ahead(&self.candidates[i], &self.candidates[best]) {
+            if self.ahead(&self.candidates[i], &self.candidates[best]) {
                 i
             } else {
                 best
@@ -38,28 +36,17 @@ impl Pool {
     }
 
     /// Draws a parent: the leader half of the time, else one of the frontier in proportion to the
-    /// number of locales for which it is the best.
+    /// number of locales, or items, for which it is the best.
     pub(super) fn choose_parent(&mut self, bench: &Bench<'_>) -> usize {
         self.step += 1;
-        let locales = locales(bench, bench.tune);
+        let winners = match bench.search.frontier {
+            Frontier::Locales => self.best_by_locale(),
+            Frontier::Items => self.best_by_item(),
+        };
         let mut held = vec![0usize; self.candidates.len()];
-        held[self.leader()] += locales.len();
-        for locale in &locales {
-            let losses: Vec<f64> = self
-                .candidates
-                .iter()
-                .map(|c| {
-                    let own = c
-                        .losses
-                        .iter()
-                        .filter(|(i, _)| bench.items[**i].locale == *locale);
-                    let (n, sum) = own.fold((0.0, 0.0), |(n, sum), (_, l)| (n + 1.0, sum + l));
-                    let overall = mean(c.losses.values().copied());
-                    (sum + SHRINKAGE * overall) / (n + SHRINKAGE)
-                })
-                .collect();
-            let best = (0..losses.len()).fold(0, |b, i| if losses[i] < losses[b] { i } else { b });
-            held[best] += 1;
+        held[self.leader()] += winners.len();
+        for winner in winners {
+            held[winner] += 1;
         }
         let mut draw = bench
             .streams
@@ -73,14 +60,98 @@ impl Pool {
         }
         0
     }
+
+    /// The candidate with the least loss in each locale of `tune`.
+    fn best_by_locale(&self) -> Vec<usize> {
+        let by_locale: Vec<_> = self
+            .candidates
+            .iter()
+            .map(|c| {
+                (
+                    by_locale(&self.placed(&c.losses)),
+                    mean(c.losses.values().copied()),
+                )
+            })
+            .collect();
+        let best = |locale: usize| {
+            let losses = by_locale
+                .iter()
+                .map(|(own, overall)| own.get(&locale).copied().unwrap_or(*overall));
+            first_least(losses.enumerate())
+        };
+        (0..self.locales.len()).filter_map(best).collect()
+    }
+
+    /// The candidate with the least loss on each item that any was judged on.
+    fn best_by_item(&self) -> Vec<usize> {
+        let items: BTreeSet<usize> = self
+            .candidates
+            .iter()
+            .flat_map(|c| c.losses.keys().copied())
+            .collect();
+        let best = |item: usize| {
+            let losses = self.candidates.iter().enumerate();
+            first_least(losses.filter_map(|(i, c)| Some((i, *c.losses.get(&item)?))))
+        };
+        items.into_iter().filter_map(best).collect()
+    }
+
+    /// Whether `a` has less loss than `b` on the items that both have.
+    fn ahead(&self, a: &Candidate, b: &Candidate) -> bool {
+        let common = |one: &Candidate, other: &Candidate| -> BTreeMap<usize, f64> {
+            let own = one
+                .losses
+                .iter()
+                .filter(|(i, _)| other.losses.contains_key(i));
+            own.map(|(i, loss)| (*i, *loss)).collect()
+        };
+        let (a, b) = (common(a, b), common(b, a));
+        let diff = if self.objective.is_mean() {
+            mean(a.iter().map(|(i, loss)| loss - b[i]))
+        } else {
+            self.value(&a) - self.value(&b)
+        };
+        diff.is_finite() && diff < 0.0
+    }
+
+    /// What losses by item are worth to the objective; less is better.
+    pub(super) fn value(&self, losses: &BTreeMap<usize, f64>) -> f64 {
+        self.objective.of(&self.placed(losses))
+    }
+
+    /// Losses with the number of their item's locale.
+    fn placed(&self, losses: &BTreeMap<usize, f64>) -> Vec<(usize, f64)> {
+        let place = |i: &usize| self.locale_of.get(i).copied().unwrap_or_default();
+        losses.iter().map(|(i, loss)| (place(i), *loss)).collect()
+    }
+
+    /// The locale that the objective asks to help first: the candidate's worst, unless only the
+    /// mean counts.
+    pub(super) fn worst_of(&self, candidate: usize) -> Option<usize> {
+        if self.objective.is_mean() {
+            return None;
+        }
+        worst_locale(&self.placed(&self.candidates[candidate].losses))
+    }
+
+    /// Whether an item is of a locale.
+    pub(super) fn is_of(&self, item: usize, locale: usize) -> bool {
+        self.locale_of.get(&item) == Some(&locale)
+    }
+
+    /// Paired differences with the weights that make their mean the gain in the objective.
+    pub(super) fn weigh(&self, parent: usize, diffs: &[(usize, f64)]) -> Vec<(usize, f64)> {
+        let place = |i: &usize| self.locale_of.get(i).copied().unwrap_or_default();
+        let locales: Vec<usize> = diffs.iter().map(|(i, _)| place(i)).collect();
+        let weights = self.objective.weights(&locales, self.worst_of(parent));
+        let pairs = diffs.iter().zip(weights);
+        pairs.map(|((i, d), w)| (*i, d * w)).collect()
+    }
 }
 
-/// Whether `a` has less loss than `b` on the items that both have.
-fn ahead(a: &Candidate, b: &Candidate) -> bool {
-    let diffs = a
-        .losses
-        .iter()
-        .filter_map(|(i, loss)| Some(loss - b.losses.get(i)?));
-    let diff = mean(diffs);
-    diff.is_finite() && diff < 0.0
+/// The first of those with the least loss.
+fn first_least(losses: impl Iterator<Item = (usize, f64)>) -> Option<usize> {
+    losses
+        .reduce(|best, next| if next.1 < best.1 { next } else { best })
+        .map(|(i, _)| i)
 }

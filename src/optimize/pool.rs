@@ -11,6 +11,7 @@ use super::embed;
 use super::event::Event;
 use super::losses::{calibrate, losses};
 use super::measure::Scored;
+use super::objective::Objective;
 use super::race::{Raced, take_turns};
 use super::stop::Look;
 use crate::data::Item;
@@ -41,6 +42,12 @@ pub struct Pool {
     pub exhausted: bool,
     /// Calls that the search had when it began; `None` without a cap.
     budget: Option<u64>,
+    /// What the search works for.
+    pub(super) objective: Objective,
+    /// Locales of `tune`; their positions are their numbers.
+    pub(super) locales: Vec<Locale>,
+    /// Number of the locale by item of both splits.
+    pub(super) locale_of: BTreeMap<usize, usize>,
     /// Vectors of tuning items, where the search clusters by them.
     pub(super) embeddings: BTreeMap<usize, Vec<f32>>,
     /// What is known of each kind of proposal.
@@ -57,8 +64,12 @@ impl Pool {
     /// A pool with the seed version, scored on `tune`.
     pub(super) async fn start(bench: &Bench<'_>, seed: Version) -> Result<Self, TuneError> {
         let budget = bench.calls_left();
+        let locales = locales(bench, bench.tune);
         let mut pool = Pool {
             budget,
+            objective: bench.search.objective,
+            locale_of: numbers(bench, &locales),
+            locales,
             ..Pool::empty(embed::of_tune(bench).await?)
         };
         let mut seed = Candidate::new(seed);
@@ -77,6 +88,9 @@ impl Pool {
             fruitless: 0,
             exhausted: false,
             budget: None,
+            objective: Objective::MEAN,
+            locales: Vec::new(),
+            locale_of: BTreeMap::new(),
             embeddings,
             arms: Arms::new(),
             barren: std::collections::BTreeSet::new(),
@@ -289,7 +303,8 @@ impl Pool {
                     s.distance
                 }
             };
-            candidate.validation_loss = Some(mean(scored.values().map(loss)));
+            let losses = scored.iter().map(|(i, s)| (*i, loss(s))).collect();
+            candidate.validation_loss = Some(self.value(&losses));
         }
         let told = candidate.validation_loss.is_some();
         self.candidates[index] = candidate;
@@ -316,6 +331,20 @@ pub(super) fn locales(bench: &Bench<'_>, items: &[usize]) -> Vec<Locale> {
         .map(|&i| bench.items[i].locale.clone())
         .collect();
     set.into_iter().collect()
+}
+
+/// The number of its locale for each item of both splits. A locale of validation alone has the
+/// number after the last.
+fn numbers(bench: &Bench<'_>, locales: &[Locale]) -> BTreeMap<usize, usize> {
+    let number = |i: &usize| {
+        let own = &bench.items[*i].locale;
+        locales
+            .iter()
+            .position(|l| l == own)
+            .unwrap_or(locales.len())
+    };
+    let both = bench.tune.iter().chain(bench.validation);
+    both.map(|i| (*i, number(i))).collect()
 }
 
 /// The mean, or infinity where there is nothing, so that nothing never wins.

@@ -70,16 +70,20 @@ pub(super) async fn run(
         } else {
             pool.exhausted = true;
         }
-        let diffs = paired(bench, &pool.candidates[parent], &child, stage);
+        let plain = paired(bench, &pool.candidates[parent], &child, stage);
+        let diffs = pool.weigh(parent, &plain);
         // What this stage may spend of the gate's error rate: little early, the rest at the end.
         let share = (stage.len() as f64 / order.len().max(1) as f64).powi(2);
         let alpha = bench.search.gate_alpha * share - spent;
         spent = bench.search.gate_alpha * share;
-        let verdict = if kind.is_presumed() {
+        let mut verdict = if kind.is_presumed() {
             presumed(bench, pool, &diffs, last || size > bench.search.first_stage)
         } else {
             verdict(bench, pool, &diffs, alpha, last)
         };
+        if verdict.outcome == "passed" && harms_others(bench, pool, parent, &plain) {
+            verdict.outcome = "harms others";
+        }
         bench.emit(&Event::Raced {
             child: child.version.short(),
             n: diffs.len(),
@@ -122,7 +126,7 @@ async fn heat(
         let mut ranked = Vec::new();
         for mut child in children {
             pool.judge_missing(bench, &mut child, stage).await?;
-            ranked.push((mean(losses(bench, &child, stage).into_values()), child));
+            ranked.push((pool.value(&losses(bench, &child, stage)), child));
         }
         // Stable, so that equal children keep the order in which they were proposed.
         ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -163,6 +167,19 @@ fn presumed(bench: &Bench<'_>, pool: &Pool, diffs: &[(usize, f64)], last: bool) 
         p: Some(p),
         outcome,
     }
+}
+
+/// Whether a child that helps the worst locale does harm to the others, as far as a test can tell.
+/// Under the mean there are no others.
+fn harms_others(bench: &Bench<'_>, pool: &Pool, parent: usize, diffs: &[(usize, f64)]) -> bool {
+    let Some(worst) = pool.worst_of(parent) else {
+        return false;
+    };
+    let others = diffs.iter().filter(|(i, _)| !pool.is_of(*i, worst));
+    let harm: Vec<(usize, f64)> = others.map(|(i, d)| (*i, -d)).collect();
+    let seed = bench.streams.seed_of(pool.step, "harm");
+    let p = paired::permutation(&by_group(bench, &harm), Tail::Above, DRAWS, seed);
+    p.unwrap_or(1.0) < bench.search.gate_alpha
 }
 
 /// What a stage says of a child.
@@ -281,10 +298,18 @@ fn order(
     fresh.shuffle(&mut rng);
     let mut turns = take_turns(bench, known);
     turns.extend(take_turns(bench, fresh));
-    let Some(card) = card else { return turns };
-    let of_card: BTreeSet<usize> = card.items.iter().copied().collect();
+    // Without a card, what the objective asks to help comes early in its place.
+    let early: BTreeSet<usize> = match (card, pool.worst_of(parent)) {
+        (Some(card), _) => card.items.iter().copied().collect(),
+        (None, Some(worst)) => usable
+            .iter()
+            .copied()
+            .filter(|i| pool.is_of(*i, worst))
+            .collect(),
+        (None, None) => return turns,
+    };
     let (mut first, rest): (Vec<usize>, Vec<usize>) =
-        turns.into_iter().partition(|i| of_card.contains(i));
+        turns.into_iter().partition(|i| early.contains(i));
     let late = first.split_off(first.len().min(bench.search.first_stage / 2));
     let mut rest = rest.into_iter();
     let mut out = Vec::with_capacity(usable.len());

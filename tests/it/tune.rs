@@ -302,3 +302,61 @@ fn a_gate_by_betting_lets_the_planted_failures_pass_too_and_asks_for_more_items(
     assert!(!n("bet").is_empty());
     assert!(mean(n("bet")) > mean(n("flip")));
 }
+
+/// Locales of the cards that proposals answered.
+fn locales_of_cards(run: &Path) -> std::collections::BTreeSet<String> {
+    let cards: std::collections::BTreeMap<String, String> = events(run, &["clustered"])
+        .iter()
+        .flat_map(|e| e["cards"].as_array().unwrap().clone())
+        .filter_map(|c| {
+            let locale = c["locale"].as_str()?.to_owned();
+            Some((c["id"].as_str()?.to_owned(), locale))
+        })
+        .collect();
+    events(run, &["proposed"])
+        .iter()
+        .filter_map(|e| cards.get(e["card"].as_str()?).cloned())
+        .collect()
+}
+
+#[test]
+fn the_objective_says_which_disagreements_are_worked_on() {
+    let dir = tempfile::tempdir().unwrap();
+    // Nothing passes, so every proposal edits the seed version, which fails in four locales.
+    let without = r#"search.without=["cover-demos","grow-demos","locale-demos","definitions","words","reflect","locale-note","merge"]"#;
+    let fixed = ["--set", without, "--set", "search.gate_alpha=0.000000001"];
+    for (objective, many) in [
+        (r#""mean""#, true),
+        (r#""worst-locale""#, false),
+        ("1", false),
+    ] {
+        let set = format!("search.objective={objective}");
+        let out = format!("run{}", objective.len());
+        let run = tune(
+            dir.path(),
+            &out,
+            &[&fixed[..], &["--set", set.as_str()]].concat(),
+        );
+        assert!(run.status.success(), "{}", text(&run.stderr));
+        let run = dir.path().join(out);
+        assert!(events(&run, &["raced"]).len() > 2);
+        let locales = locales_of_cards(&run);
+        assert_eq!(locales.len() > 1, many, "{objective}: {locales:?}");
+    }
+    let bad = tune(dir.path(), "bad", &["--set", "search.objective=1.5"]);
+    assert_eq!(bad.status.code(), Some(2));
+    assert!(text(&bad.stderr).contains("worst-locale"));
+}
+
+#[test]
+fn parents_may_be_drawn_by_item() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = tune(dir.path(), "run", &["--set", r#"search.frontier="items""#]);
+    assert!(run.status.success(), "{}", text(&run.stderr));
+    assert_eq!(summary(&dir.path().join("run"))["stop"], "threshold");
+    let parents = |run: &Path| -> std::collections::BTreeSet<String> {
+        let all = events(run, &["proposed"]);
+        all.iter().map(|e| e["parent"].to_string()).collect()
+    };
+    assert!(parents(&dir.path().join("run")).len() > 1);
+}
