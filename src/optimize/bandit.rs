@@ -39,7 +39,13 @@ impl Arms {
         }
     }
 
+    /// The first proposal of a run is a set of demos, where there may be one: nothing else helps so
+    /// often by so much, and what other edits are worth shows under demos.
     fn draw(&self, kinds: &[Kind], rng: &mut Stream) -> Option<Kind> {
+        let untried = |k: Kind| self.0.get(&k).is_none_or(|arm| *arm == k.prior());
+        if kinds.contains(&Kind::CoverDemos) && Kind::ALL.into_iter().all(untried) {
+            return Some(Kind::CoverDemos);
+        }
         let mut best = None;
         for kind in kinds {
             let (wins, losses) = self.0.get(kind).copied().unwrap_or((1, 1));

@@ -72,8 +72,8 @@ pub(super) async fn run(
         }
         let plain = paired(bench, &pool.candidates[parent], &child, stage);
         let diffs = pool.weigh(parent, &plain);
-        // What this stage may spend of the gate's error rate: little early, the rest at the end.
-        let share = (stage.len() as f64 / order.len().max(1) as f64).powi(2);
+        // What this stage may spend of the gate's error rate: its share of the items.
+        let share = stage.len() as f64 / order.len().max(1) as f64;
         let alpha = bench.search.gate_alpha * share - spent;
         spent = bench.search.gate_alpha * share;
         let mut verdict = if kind.is_presumed() {
