@@ -4,7 +4,7 @@
 
 A row that stands in ROWS.jsonl is not made again. Systems: baseline, bfrs, mipro, gepa, simba (DSPy), hand, and Pluralis:
 """
-import argparse, json, os, shutil, subprocess, sys, tempfile
+import argparse, json, os, shutil, subprocess, sys, tempfile, urllib.request
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "..", "..")
@@ -33,6 +33,12 @@ def labels_only(items, out):
             f.write(json.dumps(x, ensure_ascii=False) + "\n")
 
 
+def allow(port, calls):
+    """A new count at the proxy, which refuses what is past it: Pluralis is held to its cap by the proxy too."""
+    body = json.dumps({"cap": calls}).encode()
+    urllib.request.urlopen(urllib.request.Request(f"http://127.0.0.1:{port}/_reset", body, {"content-type": "application/json"}))
+
+
 def pluralis(a, system, cap, seed, folder):
     rows = [json.loads(line) for line in open(a.items, encoding="utf-8")]
     test = {x["id"] for x in rows if x["split"] == "test"}
@@ -49,6 +55,7 @@ def pluralis(a, system, cap, seed, folder):
         config = config.replace("{" + key + "}", str(value))
     path = os.path.join(folder, "config.toml")
     open(path, "w").write(config)
+    allow(a.port, cap + 2 * len(test))
     run = os.path.join(folder, "run")
     sets = [x for s in PLURALIS[system] + a.set for x in ("--set", s)]
     done = subprocess.run([a.binary, "tune", path, "--out", run, "--no-cache", *sets], capture_output=True, text=True)
@@ -98,6 +105,7 @@ def main():
                         with tempfile.TemporaryDirectory() as folder:
                             row = pluralis(a, system, cap, seed, folder)
                     elif system == "hand":
+                        allow(a.port, 10**9)
                         row = json.loads(subprocess.check_output([sys.executable, os.path.join(HERE, "hand.py"), a.items, str(a.port), str(seed), str(a.concurrency)]))
                     else:
                         out = subprocess.check_output([sys.executable, os.path.join(HERE, "peers.py"), a.data, a.items, system, str(a.port), str(key[2]), str(seed), str(a.concurrency)])

@@ -10,7 +10,15 @@ import collections, json, os, subprocess, sys, tempfile, tomllib
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 EXPERIMENT = os.path.join(ROOT, "experiments", "simulated.toml")
-STRATEGIES = ("pluralis", "gepa", "mipro", "random")
+STRATEGIES = {  # name: levers
+    "pluralis": ['search.strategy="pluralis"'],
+    "gepa": ['search.strategy="gepa"'],
+    "mipro": ['search.strategy="mipro"'],
+    "random": ['search.strategy="random"'],
+    "pluralis, frontier by item": ['search.frontier="items"'],
+    "pluralis, worst locale": ['search.objective="worst-locale"'],
+    "pluralis, no clusters": ["search.clusters=false"],
+}
 CAPS = (200, 400, 800)
 binary, out = sys.argv[1:3]
 seeds = range(1, int(sys.argv[3]) + 1 if len(sys.argv) > 3 else 21)
@@ -22,7 +30,7 @@ modes = [(LOCALE[f["when"][0]], f["when"][1]) for f in config["judge"]["failures
 
 def run(strategy, cap, seed, folder):
     # 60 items of test are read with two versions, outside the cap.
-    sets = (f"seed={seed}", f'search.strategy="{strategy}"', f"budget.calls={cap + 120}", "stop.patience=1000")
+    sets = (f"seed={seed}", f"budget.calls={cap + 120}", "stop.patience=1000", *STRATEGIES[strategy])
     subprocess.run([binary, "tune", EXPERIMENT, "--out", folder, "--no-cache", *(x for s in sets for x in ("--set", s))],
                    check=True, capture_output=True)
     summary = json.load(open(os.path.join(folder, "summary.json")))
@@ -36,7 +44,9 @@ def run(strategy, cap, seed, folder):
                 n[mode] += 1
                 wrong[mode] += v.get("label") is None or v["votes"][("harmless", "offensive", "unsure").index(v["label"])] != max(v["votes"])
     splits = {s: summary["splits"][s]["best"]["overall"]["disagreement"] for s in ("validation", "test") if s in summary["splits"] and "best" in summary["splits"][s]}
-    return dict(strategy=strategy, cap=cap, seed=seed, removed=sum(n[m] > 0 and wrong[m] <= .1 * n[m] for m in modes), calls=summary["spent"]["calls"] - 120, **splits)
+    best = summary["splits"]["test"]["best"]
+    worst = best["by_locale"][best["worst_locale"]]["disagreement"]
+    return dict(strategy=strategy, worst=worst, cap=cap, seed=seed, removed=sum(n[m] > 0 and wrong[m] <= .1 * n[m] for m in modes), calls=summary["spent"]["calls"] - 120, **splits)
 
 
 with open(out, "a") as f:
@@ -51,4 +61,4 @@ with open(out, "a") as f:
             mean = lambda key: sum(r[key] for r in rows) / len(rows)
             gaps = [100 * (r["test"] - r["validation"]) for r in rows if "validation" in r]
             gap = f"{sum(gaps) / len(gaps):+.1f}" if gaps else ""
-            print(f"| {cap} | {strategy} | {mean('removed'):.2f} | {mean('calls'):.0f} | {100 * mean('removed') / mean('calls'):.2f} | {100 * mean('test'):.1f} | {gap} |", flush=True)
+            print(f"| {cap} | {strategy} | {mean('removed'):.2f} | {mean('calls'):.0f} | {100 * mean('removed') / mean('calls'):.2f} | {100 * mean('test'):.1f} | {100 * mean('worst'):.1f} | {gap} |", flush=True)

@@ -8,7 +8,7 @@ use rand::RngExt;
 use super::bench::{Bench, Frontier};
 use super::candidate::Candidate;
 use super::objective::{by_locale, worst_locale};
-use super::pool::{Pool, mean};
+use super::pool::{Pool, ample, mean};
 
 impl Pool {
     /// Position of the candidate with the least loss on `tune`, as the objective has it. Candidates were judged on
@@ -36,15 +36,20 @@ impl Pool {
     }
 
     /// Draws a parent: the leader half of the time, else one of the frontier in proportion to the
-    /// number of locales, or items, for which it is the best.
+    /// number of locales, or items, for which it is the best. Where what is left of the budget is not
+    /// ample, always the leader: a child that beats another parent may still be behind it.
     pub(super) fn choose_parent(&mut self, bench: &Bench<'_>) -> usize {
         self.step += 1;
+        let leader = self.leader();
+        if !ample(bench, &self.candidates[leader].version) {
+            return leader;
+        }
         let winners = match bench.search.frontier {
             Frontier::Locales => self.best_by_locale(),
             Frontier::Items => self.best_by_item(),
         };
         let mut held = vec![0usize; self.candidates.len()];
-        held[self.leader()] += winners.len();
+        held[leader] += winners.len();
         for winner in winners {
             held[winner] += 1;
         }

@@ -107,8 +107,7 @@ impl Pool {
     /// What the seed version is scored on at first: all of `tune` where the budget is ample, else a
     /// balanced part of it, to which races add what they need.
     fn first_items(&self, bench: &Bench<'_>, seed: &Version) -> Vec<usize> {
-        let all = (bench.tune.len() * bench.judge.calls_per_item(seed)) as u64;
-        if bench.calls_left().is_none_or(|left| left >= AMPLE * all) {
+        if ample(bench, seed) {
             return bench.tune.to_vec();
         }
         let mut items = bench.tune.to_vec();
@@ -310,6 +309,12 @@ impl Pool {
         self.candidates[index] = candidate;
         Ok(told)
     }
+}
+
+/// Whether what is left of the budget pays for many readings of `tune` with a version.
+pub(super) fn ample(bench: &Bench<'_>, version: &Version) -> bool {
+    let all = (bench.tune.len() * bench.judge.calls_per_item(version)) as u64;
+    bench.calls_left().is_none_or(|left| left >= AMPLE * all)
 }
 
 fn has_votes(item: &Item) -> bool {
