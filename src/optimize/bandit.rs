@@ -13,6 +13,9 @@ use crate::disagreement::Card;
 use crate::prompt::{Edit, Renderer, Version};
 use crate::propose::{self, Kind, Material};
 
+/// What a run opens with, in this order: what the other two are worth shows under demos.
+const OPENING: [Kind; 3] = [Kind::CoverDemos, Kind::Words, Kind::GrowDemos];
+
 /// Wins and losses by kind of proposal.
 pub(super) struct Arms(BTreeMap<Kind, (u32, u32)>);
 
@@ -39,12 +42,16 @@ impl Arms {
         }
     }
 
-    /// The first proposal of a run is a set of demos, where there may be one: nothing else helps so
-    /// often by so much, and what other edits are worth shows under demos.
+    /// A run opens with the edits that need no writer and most often help by most, each of them
+    /// once, and growth until it does not pass; then the draw decides.
     fn draw(&self, kinds: &[Kind], rng: &mut Stream) -> Option<Kind> {
-        let untried = |k: Kind| self.0.get(&k).is_none_or(|arm| *arm == k.prior());
-        if kinds.contains(&Kind::CoverDemos) && Kind::ALL.into_iter().all(untried) {
-            return Some(Kind::CoverDemos);
+        let opens = |k: &Kind| {
+            let (wins, losses) = self.0.get(k).copied().unwrap_or(k.prior());
+            let untried = (wins, losses) == k.prior();
+            kinds.contains(k) && (untried || *k == Kind::GrowDemos && losses == k.prior().1)
+        };
+        if let Some(kind) = OPENING.into_iter().find(|k| opens(k)) {
+            return Some(kind);
         }
         let mut best = None;
         for kind in kinds {

@@ -76,7 +76,7 @@ pub(super) async fn run(
         let share = stage.len() as f64 / order.len().max(1) as f64;
         let alpha = bench.search.gate_alpha * share - spent;
         spent = bench.search.gate_alpha * share;
-        let mut verdict = if kind.is_presumed() {
+        let mut verdict = if kind.is_presumed(&pool.candidates[parent].version) {
             presumed(bench, pool, &diffs, last || size > bench.search.first_stage)
         } else {
             verdict(bench, pool, &diffs, alpha, last)

@@ -119,9 +119,13 @@ impl Kind {
 
     /// Whether an edit of the kind is believed to help, so that a race asks for a gain and for no
     /// proof of it: more demos help small and large models alike, by less than a race of a few dozen
-    /// items can show.
-    pub fn is_presumed(self) -> bool {
-        matches!(self, Kind::GrowDemos)
+    /// items can show. A first set of demos is believed to help too; another set is not.
+    pub fn is_presumed(self, parent: &Version) -> bool {
+        match self {
+            Kind::GrowDemos => true,
+            Kind::CoverDemos => parent.demos.is_empty(),
+            _ => false,
+        }
     }
 
     /// Whether the kind can make an edit of this material at all.
