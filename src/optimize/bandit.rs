@@ -42,17 +42,18 @@ impl Arms {
         }
     }
 
-    /// A run opens with the edits that need no writer and most often help by most, each of them
-    /// once, and growth until it does not pass; then the draw decides.
-    fn draw(&self, kinds: &[Kind], rng: &mut Stream) -> Option<Kind> {
+    /// The next edit of the opening: the kinds that need no writer and most often help by most, each
+    /// of them once, and growth until it does not pass.
+    fn opening(&self, kinds: &[Kind]) -> Option<Kind> {
         let opens = |k: &Kind| {
             let (wins, losses) = self.0.get(k).copied().unwrap_or(k.prior());
             let untried = (wins, losses) == k.prior();
             kinds.contains(k) && (untried || *k == Kind::GrowDemos && losses == k.prior().1)
         };
-        if let Some(kind) = OPENING.into_iter().find(|k| opens(k)) {
-            return Some(kind);
-        }
+        OPENING.into_iter().find(|k| opens(k))
+    }
+
+    fn draw(&self, kinds: &[Kind], rng: &mut Stream) -> Option<Kind> {
         let mut best = None;
         for kind in kinds {
             let (wins, losses) = self.0.get(kind).copied().unwrap_or((1, 1));
@@ -100,7 +101,11 @@ pub(super) async fn next(
                 && k.possible(&material, bench.writer.is_some())
         })
         .collect();
-    let Some(kind) = pool.arms.draw(&kinds, &mut rng) else {
+    let opening = bench.search.opening.then(|| pool.arms.opening(&kinds));
+    let Some(kind) = opening
+        .flatten()
+        .or_else(|| pool.arms.draw(&kinds, &mut rng))
+    else {
         pool.fruitless = usize::MAX / 2; // nothing can be proposed at all: patience ends the loop
         return Ok(None);
     };

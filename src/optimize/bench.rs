@@ -55,6 +55,10 @@ pub struct SearchOptions {
     pub gate: Gate,
     /// A child passes when the p-value of its gain is below this, over all stages of its race.
     pub gate_alpha: f64,
+    /// Open with a set of demos, words under them and growth of the set, before the kinds of
+    /// proposals are drawn by what they were worth; off: they are drawn from the start.
+    #[serde(skip_serializing_if = "is_on")]
+    pub opening: bool,
     /// Kinds of proposals to leave out.
     pub without: Vec<crate::propose::Kind>,
 }
@@ -70,6 +74,10 @@ pub enum Gate {
     /// A bet that the mean difference, each held within one nat, is above 0: valid at every moment
     /// without shares (Waudby-Smith and Ramdas 2024). Asks for more items.
     Betting,
+}
+
+fn is_on(on: &bool) -> bool {
+    *on
 }
 
 /// Beside the leader, a parent is drawn in proportion to how often it is the best of the pool.
@@ -120,6 +128,7 @@ impl Default for SearchOptions {
             first_stage: 24,
             gate: Gate::Permutation,
             gate_alpha: 0.2,
+            opening: true,
             without: Vec::new(),
         }
     }
