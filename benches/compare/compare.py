@@ -34,7 +34,7 @@ def labels_only(items, out):
 
 
 def allow(port, calls):
-    """A new count at the proxy, which refuses what is past it: Pluralis is held to its cap by the proxy too."""
+    """A new count at the proxy, which refuses what is past it."""
     body = json.dumps({"cap": calls}).encode()
     urllib.request.urlopen(urllib.request.Request(f"http://127.0.0.1:{port}/_reset", body, {"content-type": "application/json"}))
 
@@ -47,15 +47,16 @@ def pluralis(a, system, cap, seed, folder):
         items = os.path.join(folder, "items.jsonl")
         labels_only(a.items, items)
     task, start, reading = TASK[a.data]
+    calls = cap + 2 * len(test)
     config = open(os.path.join(HERE, "pluralis.toml")).read()
     if reading is None:
         config = config.replace('reading = "binary"\n', "")
     for key, value in dict(seed=seed, task=os.path.abspath(os.path.join(ROOT, "judge-prompts", task)), start=start, items=items,
-                           port=a.port, calls=cap + 2 * len(test), concurrency=a.concurrency).items():
+                           port=a.port, calls=calls, concurrency=a.concurrency).items():
         config = config.replace("{" + key + "}", str(value))
     path = os.path.join(folder, "config.toml")
     open(path, "w").write(config)
-    allow(a.port, cap + 2 * len(test))
+    allow(a.port, calls)  # beside its own cap
     run = os.path.join(folder, "run")
     sets = [x for s in PLURALIS[system] + a.set for x in ("--set", s)]
     done = subprocess.run([a.binary, "tune", path, "--out", run, "--no-cache", *sets], capture_output=True, text=True)

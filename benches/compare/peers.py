@@ -9,14 +9,11 @@ import collections, json, sys, time, urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from typing import Literal
 import dspy
+from compare import allow
 
 data, items, kind = sys.argv[1:4]
 port, cap, seed, concurrency = map(int, sys.argv[4:8])
 base = f"http://127.0.0.1:{port}"
-
-
-def reset(cap):
-    urllib.request.urlopen(urllib.request.Request(base + "/_reset", json.dumps({"cap": cap}).encode(), {"content-type": "application/json"}))
 
 
 def spent():
@@ -66,7 +63,7 @@ rows = [json.loads(line) for line in open(items, encoding="utf-8")]
 splits = {s: [x for x in rows if x["split"] == s] for s in ("tune", "validation", "test")}
 train, val = ([example(x) for x in splits[s]] for s in ("tune", "validation"))
 program = dspy.Predict(Offensive if data == "seegull" else Truthful)
-reset(cap)
+allow(port, cap)
 began, note = time.time(), ""
 try:
     if kind == "mipro":
@@ -94,7 +91,7 @@ except Exception as e:
     note = f"{type(e).__name__}: {e}"[:200]
 tuning = {k: v for k, v in spent().items() if k != "cap"}
 tuning["seconds"] = round(time.time() - began)
-reset(10**9)
+allow(port, 10**9)
 
 
 def judged(x):

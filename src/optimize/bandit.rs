@@ -53,6 +53,7 @@ impl Arms {
         OPENING.into_iter().find(|k| opens(k))
     }
 
+    /// The kind with the largest draw from what is believed of it.
     fn draw(&self, kinds: &[Kind], rng: &mut Stream) -> Option<Kind> {
         let mut best = None;
         for kind in kinds {
@@ -102,10 +103,8 @@ pub(super) async fn next(
         })
         .collect();
     let opening = bench.search.opening.then(|| pool.arms.opening(&kinds));
-    let Some(kind) = opening
-        .flatten()
-        .or_else(|| pool.arms.draw(&kinds, &mut rng))
-    else {
+    let drawn = || pool.arms.draw(&kinds, &mut rng);
+    let Some(kind) = opening.flatten().or_else(drawn) else {
         pool.fruitless = usize::MAX / 2; // nothing can be proposed at all: patience ends the loop
         return Ok(None);
     };

@@ -11,8 +11,8 @@ use super::objective::{by_locale, worst_locale};
 use super::pool::{Pool, ample, mean};
 
 impl Pool {
-    /// Position of the candidate with the least loss on `tune`, as the objective has it. Candidates were judged on
-    /// different parts of it, so two of them are compared on the items that both have.
+    /// Position of the candidate with the least loss on `tune`, as the objective has it. Candidates
+    /// were judged on different parts of it, so two of them are compared on the items that both have.
     pub fn leader(&self) -> usize {
         (1..self.candidates.len()).fold(0, |best, i| {
             if self.ahead(&self.candidates[i], &self.candidates[best]) {
@@ -103,18 +103,15 @@ impl Pool {
 
     /// Whether `a` has less loss than `b` on the items that both have.
     fn ahead(&self, a: &Candidate, b: &Candidate) -> bool {
-        let common = |one: &Candidate, other: &Candidate| -> BTreeMap<usize, f64> {
-            let own = one
-                .losses
-                .iter()
-                .filter(|(i, _)| other.losses.contains_key(i));
-            own.map(|(i, loss)| (*i, *loss)).collect()
-        };
-        let (a, b) = (common(a, b), common(b, a));
+        let both = a
+            .losses
+            .iter()
+            .filter_map(|(i, loss)| Some((self.place(*i), *loss, *b.losses.get(i)?)));
         let diff = if self.objective.is_mean() {
-            mean(a.iter().map(|(i, loss)| loss - b[i]))
+            mean(both.map(|(_, a, b)| a - b))
         } else {
-            self.value(&a) - self.value(&b)
+            let (a, b): (Vec<_>, Vec<_>) = both.map(|(l, a, b)| ((l, a), (l, b))).unzip();
+            self.objective.of(&a) - self.objective.of(&b)
         };
         diff.is_finite() && diff < 0.0
     }
@@ -124,10 +121,15 @@ impl Pool {
         self.objective.of(&self.placed(losses))
     }
 
+    /// The number of an item's locale; 0 for every item where locales do not matter.
+    fn place(&self, item: usize) -> usize {
+        self.locale_of.get(&item).copied().unwrap_or_default()
+    }
+
     /// Losses with the number of their item's locale.
     fn placed(&self, losses: &BTreeMap<usize, f64>) -> Vec<(usize, f64)> {
-        let place = |i: &usize| self.locale_of.get(i).copied().unwrap_or_default();
-        losses.iter().map(|(i, loss)| (place(i), *loss)).collect()
+        let losses = losses.iter();
+        losses.map(|(i, loss)| (self.place(*i), *loss)).collect()
     }
 
     /// The locale that the objective asks to help first: the candidate's worst, unless only the
@@ -141,13 +143,12 @@ impl Pool {
 
     /// Whether an item is of a locale.
     pub(super) fn is_of(&self, item: usize, locale: usize) -> bool {
-        self.locale_of.get(&item) == Some(&locale)
+        self.place(item) == locale
     }
 
     /// Paired differences with the weights that make their mean the gain in the objective.
     pub(super) fn weigh(&self, parent: usize, diffs: &[(usize, f64)]) -> Vec<(usize, f64)> {
-        let place = |i: &usize| self.locale_of.get(i).copied().unwrap_or_default();
-        let locales: Vec<usize> = diffs.iter().map(|(i, _)| place(i)).collect();
+        let locales: Vec<usize> = diffs.iter().map(|(i, _)| self.place(*i)).collect();
         let weights = self.objective.weights(&locales, self.worst_of(parent));
         let pairs = diffs.iter().zip(weights);
         pairs.map(|((i, d), w)| (*i, d * w)).collect()
