@@ -67,8 +67,10 @@ allow(port, cap)
 began, note = time.time(), ""
 try:
     if kind == "mipro":
-        # Two whole validations and 80 calls for bootstrapping and proposals; the rest goes in minibatches of 25.
-        trials = max(3, (cap - 2 * len(val) - 80) // 30)
+        # Two whole validations, and 130 calls for bootstrapping, proposals and answers asked for again in JSON; the
+        # rest goes in minibatches of 25. Past a cap its trials would count as failures.
+        val = val[:72] if cap < 600 else val
+        trials = max(3, (cap - 2 * len(val) - 130) // 30)
         tuner = dspy.MIPROv2(metric=agree, prompt_model=writer, task_model=judge, auto=None, num_candidates=6, max_bootstrapped_demos=4,
                              max_labeled_demos=4, num_threads=concurrency, max_errors=100, seed=seed + 1)
         program = tuner.compile(program, trainset=train, valset=val, num_trials=trials, minibatch=True, minibatch_size=25, minibatch_full_eval_steps=trials)
@@ -85,7 +87,10 @@ try:
                                                       num_candidate_programs=max(1, (cap - 40) // 72 - 3), num_threads=concurrency)
         program = tuner.compile(program, trainset=train, valset=val)
     elif kind == "simba":
-        tuner = dspy.SIMBA(metric=agree, bsize=32, num_candidates=4, max_steps=max(1, cap // 260), max_demos=4, prompt_model=writer, num_threads=concurrency)
+        # A step takes nine calls for each item of a batch; at the end the start and each step's winner are scored on all of
+        # the training items. Batches of 24 are the largest that leave a step and that to a cap of 400.
+        train = train[:72] if cap < 600 else train
+        tuner = dspy.SIMBA(metric=agree, bsize=24, num_candidates=4, max_steps=cap // 360, max_demos=4, prompt_model=writer, num_threads=concurrency)
         program = tuner.compile(program, trainset=train, seed=seed)
 except Exception as e:
     note = f"{type(e).__name__}: {e}"[:200]

@@ -6,10 +6,11 @@ use std::collections::BTreeMap;
 use rand::seq::SliceRandom;
 
 use super::Observation;
-use super::features::{normalise, stream};
+use super::features::stream;
 use super::groups::Cluster;
 use super::rows::{Rows, sorted};
 use crate::locale::Locale;
+use crate::text::ngrams::plain;
 
 /// Contrasting items per card.
 const CONTRASTS: usize = 5;
@@ -92,7 +93,7 @@ impl<'o, 'a> Pool<'o, 'a> {
                     return items;
                 }
                 let observation = &self.observations[index];
-                let text = normalise(observation.text);
+                let text = plain(observation.text);
                 let known = inside.contains(&observation.item) || items.contains(&observation.item);
                 if !known && !texts.contains(&text) {
                     items.push(observation.item);

@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, HashSet};
 use ndarray::Array2;
 use rand::seq::SliceRandom;
 
-use super::features::{Vocabulary, mix, normalise, project, squared, stream};
+use super::features::{project, squared, stream};
 use super::kmeans::{fit, mean};
 use crate::locale::Locale;
+use crate::text::ngrams::{Vocabulary, mix, plain};
 
 /// Dimensions of the texts here: medoids need no more.
 const DIMENSIONS: usize = 128;
@@ -59,11 +60,11 @@ pub fn cover(
 
 /// Positions of different (text, locale, label), in the order of their text.
 fn distinct(texts: &[&str], locales: &[&Locale], labels: &[usize]) -> Vec<usize> {
-    let plain: Vec<String> = texts.iter().map(|t| normalise(t)).collect();
+    let same: Vec<String> = texts.iter().map(|t| plain(t)).collect();
     let mut order: Vec<usize> = (0..texts.len()).collect();
-    order.sort_by(|&a, &b| plain[a].cmp(&plain[b]).then(a.cmp(&b)));
+    order.sort_by(|&a, &b| same[a].cmp(&same[b]).then(a.cmp(&b)));
     let mut seen = HashSet::new();
-    order.retain(|&i| seen.insert((plain[i].as_str(), locales[i], labels[i])));
+    order.retain(|&i| seen.insert((same[i].as_str(), locales[i], labels[i])));
     order
 }
 

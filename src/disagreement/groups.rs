@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use ndarray::Array2;
 
 use super::contrast::Pool;
-use super::features::{mix, squared};
+use super::features::squared;
 use super::kmeans::{compact, mean};
 use super::rows::{Rows, sorted};
 use super::stability::{Limits, partition};
 use super::{ByLocale, ClusterOptions, FailureMode, Observation};
 use crate::locale::Locale;
+use crate::text::ngrams::mix;
 
 /// Disagreements of one criterion and mode (and locale, where locales are split).
 pub(super) struct Group {

@@ -21,7 +21,6 @@ use crate::locale::Locale;
 
 pub use cover::cover;
 pub use failure::{FailureMode, UnknownMode, failure_mode};
-pub use features::Space;
 pub use rand_index::adjusted_rand_index;
 
 /// One verdict on one criterion of one item, against its people.

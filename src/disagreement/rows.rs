@@ -6,10 +6,11 @@ use std::ops::Range;
 
 use ndarray::{Array1, Array2, s};
 
-use super::features::{Sparse, Vocabulary, mix, project, project_dense, spread, unit};
+use super::features::{project, project_dense, spread, unit};
 use super::terms::log_odds_z;
 use super::{ByLocale, ClusterOptions, Observation};
 use crate::locale::Locale;
+use crate::text::ngrams::{Sparse, Vocabulary, mix};
 
 /// Weight of the locale against a text of length one. Two unrelated texts are at squared distance
 /// 2; another locale adds 2 * 0.5^2 = 0.5, so that topic decides first and locale second.

@@ -13,10 +13,11 @@ use ndarray::{Array2, Axis};
 use rand::RngExt;
 use rand::seq::SliceRandom;
 
-use super::features::{mix, stream};
+use super::features::stream;
 use super::kmeans::{compact, fit};
 use super::rand_index::adjusted_rand_index;
 use super::reduce::principal;
+use crate::text::ngrams::mix;
 
 /// Pairs of bootstrap samples per k.
 const PAIRS: u64 = 6;

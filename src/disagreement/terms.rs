@@ -5,7 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::features::normalise;
+use crate::text::ngrams;
 
 /// Characters of a text that are looked at.
 const MAX_CHARS: usize = 160;
@@ -100,7 +100,7 @@ fn frequencies<'a>(
     let mut found: HashMap<String, usize> = HashMap::new();
     for text in texts {
         count += 1;
-        let plain: String = normalise(text).chars().take(MAX_CHARS).collect();
+        let plain: String = ngrams::plain(text).chars().take(MAX_CHARS).collect();
         for piece in pieces(&plain) {
             if only.is_none_or(|only| only.contains_key(piece)) {
                 *found.entry(piece.to_owned()).or_default() += 1;

@@ -153,6 +153,8 @@ impl Judge<'_> {
             for &criterion in &asked {
                 let key = (item.locale.as_str(), criterion);
                 let prefix = match prefixes.entry(key) {
+                    // Each item has demos, and so a prefix, of its own.
+                    _ if version.nearest.is_some() => renderer.prefix_for(item, criterion)?,
                     Entry::Occupied(known) => known.get().clone(),
                     Entry::Vacant(free) => free
                         .insert(renderer.prefix(&item.locale, criterion)?)

@@ -83,6 +83,17 @@ impl Locale {
         self.0.split('-').skip(1).find(|part| part.len() != 4)
     }
 
+    /// How near another locale is: 3 the same, 2 of the same language, 1 of the same country, else 0.
+    pub fn kinship(&self, other: &Self) -> u8 {
+        if self == other {
+            3
+        } else if self.language() == other.language() {
+            2
+        } else {
+            u8::from(self.region().is_some() && self.region() == other.region())
+        }
+    }
+
     /// The English name of the language, or its code where the name is not known.
     pub fn language_name(&self) -> &str {
         names::language_name(self.language()).unwrap_or_else(|| self.language())
@@ -133,6 +144,21 @@ impl From<Locale> for String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn kin_are_of_one_language_before_one_country() {
+        let kinship = |a: &str, b: &str| {
+            Locale::parse(a)
+                .unwrap()
+                .kinship(&Locale::parse(b).unwrap())
+        };
+        assert_eq!(kinship("es-MX", "es-MX"), 3);
+        assert_eq!(kinship("es-MX", "es-ES"), 2);
+        assert_eq!(kinship("ca-ES", "es-ES"), 1);
+        assert_eq!(kinship("ca-ES", "pt-PT"), 0);
+        // Two tags without a region share no country.
+        assert_eq!(kinship("ca", "eu"), 0);
+    }
 
     #[test]
     fn tags_become_canonical() {

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::choice::Choice;
 use super::event::Event;
 use super::objective::Objective;
 use super::stop::StopOptions;
@@ -26,10 +27,8 @@ pub struct SearchOptions {
     pub measure: Measure,
     /// What counts: the mean over items, the worst locale, or a weighting. Of the strategies only
     /// `pluralis` has a choice.
-    #[serde(skip_serializing_if = "Objective::is_mean")]
     pub objective: Objective,
     /// By what a version holds its place among those that may be edited next.
-    #[serde(skip_serializing_if = "Frontier::is_default")]
     pub frontier: Frontier,
     /// Refit temperature and label biases on `tune` for every candidate, at no call.
     pub calibration: bool,
@@ -39,6 +38,9 @@ pub struct SearchOptions {
     pub demos: usize,
     /// Number of demos at most: a set that helps may be doubled up to it.
     pub max_demos: usize,
+    /// Demos of a version that shows each item those nearest to it; 0 leaves such versions out. They
+    /// share no prefix between items, so a call costs more tokens.
+    pub nearest: usize,
     /// What the texts of disagreements are compared by.
     pub features: Features,
     /// Let proposals answer clusters of disagreement; off: they answer random disagreements.
@@ -55,9 +57,10 @@ pub struct SearchOptions {
     pub gate: Gate,
     /// A child passes when the p-value of its gain is below this, over all stages of its race.
     pub gate_alpha: f64,
+    /// By what the version that is handed over is chosen.
+    pub choice: Choice,
     /// Open with a set of demos, words under them and growth of the set, before the kinds of
     /// proposals are drawn by what they were worth; off: they are drawn from the start.
-    #[serde(skip_serializing_if = "is_on")]
     pub opening: bool,
     /// Kinds of proposals to leave out.
     pub without: Vec<crate::propose::Kind>,
@@ -76,10 +79,6 @@ pub enum Gate {
     Betting,
 }
 
-fn is_on(on: &bool) -> bool {
-    *on
-}
-
 /// Beside the leader, a parent is drawn in proportion to how often it is the best of the pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -89,12 +88,6 @@ pub enum Frontier {
     Locales,
     /// On an item of `tune`, as in GEPA (Agrawal et al. 2025).
     Items,
-}
-
-impl Frontier {
-    fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
 }
 
 /// What the texts of disagreements are compared by when they are clustered.
@@ -120,6 +113,7 @@ impl Default for SearchOptions {
             locale_calibration: true,
             demos: 12,
             max_demos: 48,
+            nearest: 0,
             features: Features::Ngrams,
             clusters: true,
             max_clusters: 6,
@@ -128,6 +122,7 @@ impl Default for SearchOptions {
             first_stage: 24,
             gate: Gate::Permutation,
             gate_alpha: 0.2,
+            choice: Choice::LeastLoss,
             opening: true,
             without: Vec::new(),
         }
@@ -215,6 +210,8 @@ impl Bench<'_> {
             card: card.map(|c| &cards[c]),
             demos: self.search.demos,
             max_demos: self.search.max_demos,
+            nearest: self.search.nearest,
+            calibrated: self.search.calibration,
             others,
         }
     }

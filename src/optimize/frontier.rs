@@ -23,9 +23,12 @@ impl Pool {
         })
     }
 
-    /// The candidate to hand over: least loss on validation among those looked at; the leader on
-    /// `tune` where validation was never paid for.
+    /// The candidate to hand over: the one that was settled on; else least loss on validation among
+    /// those looked at; the leader on `tune` where validation was never paid for.
     pub fn best(&self) -> &Candidate {
+        if let Some(settled) = self.settled {
+            return &self.candidates[settled];
+        }
         let looked = self
             .candidates
             .iter()

@@ -5,6 +5,7 @@ mod bandit;
 mod bench;
 mod candidate;
 mod cards;
+mod choice;
 mod embed;
 mod event;
 mod frontier;
@@ -19,6 +20,7 @@ mod streams;
 
 pub use bench::{Bench, Features, Frontier, Gate, SearchOptions, TuneError};
 pub use candidate::Candidate;
+pub use choice::Choice;
 pub use event::Event;
 pub use measure::{Scored, people, score};
 pub use objective::Objective;
@@ -52,6 +54,7 @@ pub async fn tune(bench: &Bench<'_>, seed: Version) -> Result<(Pool, StopReason)
         let raced = race::run(bench, &mut pool, parent, proposal, &cards).await?;
         pool.learn(bench, raced)?;
     };
+    pool.settle(bench);
     bench.emit(&Event::Stopped {
         reason: reason.clone(),
         best: pool.best().version.short(),

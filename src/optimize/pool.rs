@@ -40,6 +40,8 @@ pub struct Pool {
     pub fruitless: usize,
     /// Whether a call was refused for want of budget.
     pub exhausted: bool,
+    /// The candidate that is handed over, where the search is over and its choice is settled.
+    pub(super) settled: Option<usize>,
     /// Calls that the search had when it began; `None` without a cap.
     budget: Option<u64>,
     /// What the search works for.
@@ -87,6 +89,7 @@ impl Pool {
             step: 0,
             fruitless: 0,
             exhausted: false,
+            settled: None,
             budget: None,
             objective: Objective::MEAN,
             locales: Vec::new(),

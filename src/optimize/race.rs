@@ -77,7 +77,9 @@ pub(super) async fn run(
         let alpha = bench.search.gate_alpha * share - spent;
         spent = bench.search.gate_alpha * share;
         let mut verdict = if kind.is_presumed(&pool.candidates[parent].version) {
-            presumed(bench, pool, &diffs, last || size > bench.search.first_stage)
+            let enough = bench.search.first_stage.min(order.len());
+            let second = size > bench.search.first_stage;
+            presumed(bench, pool, &diffs, enough, last || second)
         } else {
             verdict(bench, pool, &diffs, alpha, last)
         };
@@ -147,12 +149,20 @@ async fn heat(
 }
 
 /// What a stage says of a child that is believed to help: it is dropped early only where a test says
-/// that it does harm, and passes with any gain at the last of its stages.
-fn presumed(bench: &Bench<'_>, pool: &Pool, diffs: &[(usize, f64)], last: bool) -> Verdict {
+/// that it does harm, and passes with any gain at the last of its stages, which is the last that the
+/// budget paid for where that were `enough` items.
+fn presumed(
+    bench: &Bench<'_>,
+    pool: &Pool,
+    diffs: &[(usize, f64)],
+    enough: usize,
+    last: bool,
+) -> Verdict {
     let gain = mean(diffs.iter().map(|(_, d)| *d));
-    if pool.exhausted || diffs.is_empty() {
+    if diffs.is_empty() || pool.exhausted && diffs.len() < enough {
         return Verdict::nothing();
     }
+    let last = last || pool.exhausted;
     let seed = bench.streams.seed_of(pool.step, "gate");
     let harm: Vec<f64> = by_group(bench, diffs).iter().map(|d| -d).collect();
     let p = paired::permutation(&harm, Tail::Above, DRAWS, seed).unwrap_or(1.0);
@@ -248,7 +258,7 @@ fn verdict(
 }
 
 /// Differences summed over the items of a group, whose signs may only be flipped together.
-fn by_group(bench: &Bench<'_>, diffs: &[(usize, f64)]) -> Vec<f64> {
+pub(super) fn by_group(bench: &Bench<'_>, diffs: &[(usize, f64)]) -> Vec<f64> {
     let mut sums = std::collections::BTreeMap::<&str, f64>::new();
     for (i, d) in diffs {
         *sums.entry(&bench.items[*i].group).or_default() += d;
@@ -257,7 +267,7 @@ fn by_group(bench: &Bench<'_>, diffs: &[(usize, f64)]) -> Vec<f64> {
 }
 
 /// Parent's loss less the child's, by item, both calibrated out of fold on the same items.
-fn paired(
+pub(super) fn paired(
     bench: &Bench<'_>,
     parent: &Candidate,
     child: &Candidate,

@@ -48,7 +48,7 @@ pub fn diff(from: &Version, to: &Version) -> Vec<Change> {
 /// Prose before numbers.
 fn rank(part: &str) -> usize {
     let order = [
-        "section", "rules", "demos", "words", "answer", "skeleton", "template", "task",
+        "section", "rules", "demos", "field", "words", "answer", "skeleton", "template", "task",
     ];
     order
         .iter()
@@ -106,6 +106,12 @@ fn parts(v: &Version) -> BTreeMap<String, Vec<String>> {
         format!("[{}{only}] {fields} -> {answers} ({})", d.locale, d.source)
     };
     put("demos".into(), v.demos.iter().map(demo).collect());
+    let nearest = v.nearest.map(|n| format!("the {n} nearest to the item"));
+    put("demos shown".into(), nearest.into_iter().collect());
+    put(
+        "field shown first".into(),
+        v.first.iter().cloned().collect(),
+    );
     let words = v.words.iter().flat_map(|(criterion, words)| {
         words
             .iter()

@@ -67,6 +67,16 @@ pub enum Edit {
         /// A permutation of positions.
         order: Vec<usize>,
     },
+    /// Shows an item only the demos that are nearest to it.
+    ShowNearest {
+        /// How many; 0 shows all of them again.
+        count: usize,
+    },
+    /// Shows a field before the others, such as a gloss before the text that it explains.
+    ShowFirst {
+        /// Name of the field.
+        field: String,
+    },
     /// Changes the words that stand for labels.
     ChangeWords {
         /// criterion -> label -> word.
@@ -153,6 +163,8 @@ impl Edit {
             Edit::DropDemo { .. } => "drop-demo",
             Edit::SwapDemo { .. } => "swap-demo",
             Edit::ReorderDemos { .. } => "reorder-demos",
+            Edit::ShowNearest { .. } => "show-nearest",
+            Edit::ShowFirst { .. } => "show-first",
             Edit::ChangeWords { .. } => "change-words",
             Edit::Merge { .. } => "merge",
             Edit::Recalibrate { .. } => "recalibrate",
@@ -241,6 +253,15 @@ impl Edit {
                 }
                 child.demos = order.iter().map(|&i| parent.demos[i].clone()).collect();
                 "demos".into()
+            }
+            Edit::ShowNearest { count } => {
+                child.nearest = Some(*count).filter(|n| *n > 0);
+                "demos".into()
+            }
+            Edit::ShowFirst { field } => {
+                check_text("field", field)?;
+                child.first = Some(field.clone());
+                field.clone()
             }
             Edit::ChangeWords { words } => {
                 for word in words.values().flat_map(|w| w.values()) {

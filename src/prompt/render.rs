@@ -9,6 +9,7 @@ use super::{AnswerFormat, Demo, Fence, PromptText, Version};
 use crate::data::Item;
 use crate::locale::Locale;
 use crate::task::Task;
+use crate::text::Space;
 
 /// What the prefix template may read.
 const PREFIX_SLOTS: &[&str] = &[
@@ -159,6 +160,10 @@ pub struct Renderer<'a> {
     fence: &'a Fence,
     /// Whether prefix and item put their texts between delimiters; elsewhere a text is one line.
     fenced: [bool; 2],
+    /// Positions of the task's fields in the order in which they are shown.
+    fields: Vec<usize>,
+    /// The demos' texts, where an item is shown those nearest to it.
+    space: Option<Space>,
 }
 
 #[derive(Serialize)]
@@ -272,31 +277,61 @@ impl<'a> Renderer<'a> {
             tera,
             fence,
             fenced,
+            fields: order(task, version),
+            space: version.nearest.map(|_| space(task, version)),
         })
     }
 
-    /// The shared text for a locale and a criterion (`None`: all criteria at once, for JSON answers).
+    /// The shared text for a locale and a criterion (`None`: all criteria at once, for JSON answers),
+    /// with every demo of the locale, also where the version shows an item only the nearest of them.
     ///
     /// # Errors
     /// [`RenderError::Template`] when a value is missing or of the wrong kind.
     pub fn prefix(&self, locale: &Locale, criterion: Option<usize>) -> Result<String, RenderError> {
-        self.render("prefix", &self.prefix_values(locale, criterion))
+        let demos = self.demos_of(locale);
+        self.render("prefix", &self.prefix_values(locale, criterion, &demos))
     }
 
-    fn prefix_values(&self, locale: &Locale, criterion: Option<usize>) -> Context {
+    /// The text before an item: [`Renderer::prefix`], with the demos nearest to the item where the
+    /// version asks for that.
+    ///
+    /// # Errors
+    /// [`RenderError::Template`] when a value is missing or of the wrong kind.
+    pub fn prefix_for(&self, item: &Item, criterion: Option<usize>) -> Result<String, RenderError> {
+        let demos = self.demos_for(item);
+        let values = self.prefix_values(&item.locale, criterion, &demos);
+        self.render("prefix", &values)
+    }
+
+    fn prefix_values(&self, locale: &Locale, criterion: Option<usize>, demos: &[&Demo]) -> Context {
         let mut context = self.common(locale, criterion);
         context.insert("rules", &self.version.rules);
         context.insert("locale_note", self.version.locale_note(locale));
-        let shown = self
-            .version
-            .demos
-            .iter()
-            .filter(|d| d.only_for.as_ref().is_none_or(|only| only == locale));
-        context.insert(
-            "demos",
-            &shown.map(|d| self.demo(d, criterion)).collect::<Vec<_>>(),
-        );
+        let demos: Vec<_> = demos.iter().map(|d| self.demo(d, criterion)).collect();
+        context.insert("demos", &demos);
         context
+    }
+
+    /// Demos that may be shown for a locale.
+    fn demos_of(&self, locale: &Locale) -> Vec<&Demo> {
+        let demos = self.version.demos.iter();
+        demos.filter(|d| is_for(d, locale)).collect()
+    }
+
+    /// Demos that an item is shown: those nearest to it, the nearest last, since what stands next to
+    /// the question weighs most (Liu et al. 2022); where too few share an n-gram with it, the first
+    /// of the others before them. An item is never its own demo.
+    fn demos_for(&self, item: &Item) -> Vec<&Demo> {
+        let (Some(space), Some(count)) = (&self.space, self.version.nearest) else {
+            return self.demos_of(&item.locale);
+        };
+        let demos = &self.version.demos;
+        let skip = |d: usize| demos[d].source == item.id || !is_for(&demos[d], &item.locale);
+        let mut near = space.nearest(&item.fields.join(" "), count, &skip);
+        let others = (0..demos.len()).filter(|d| !skip(*d) && !near.contains(d));
+        let others: Vec<usize> = others.take(count - near.len()).collect();
+        near.extend(others);
+        near.iter().rev().map(|&d| &demos[d]).collect()
     }
 
     /// The text of one item.
@@ -309,16 +344,13 @@ impl<'a> Renderer<'a> {
 
     fn item_values(&self, item: &Item, criterion: Option<usize>) -> Context {
         let mut context = self.common(&item.locale, criterion);
-        let fields = self
-            .task
-            .fields
-            .iter()
-            .zip(&item.fields)
-            .map(|(f, text)| FieldView {
-                name: &f.name,
-                title: &f.title,
-                text: one_line(text, self.fenced[1]),
-            });
+        let texts = item.fields.len();
+        let shown = self.fields.iter().filter(|&&f| f < texts);
+        let fields = shown.map(|&f| FieldView {
+            name: &self.task.fields[f].name,
+            title: &self.task.fields[f].title,
+            text: one_line(&item.fields[f], self.fenced[1]),
+        });
         context.insert(
             "item",
             &ItemView {
@@ -338,8 +370,10 @@ impl<'a> Renderer<'a> {
             };
             slots.iter().filter_map(of).collect()
         };
+        let demos = self.demos_for(item);
+        let prefix = self.prefix_values(&item.locale, criterion, &demos);
         [
-            json(PREFIX_SLOTS, &self.prefix_values(&item.locale, criterion)),
+            json(PREFIX_SLOTS, &prefix),
             json(ITEM_SLOTS, &self.item_values(item, criterion)),
         ]
     }
@@ -349,14 +383,14 @@ impl<'a> Renderer<'a> {
         self.fenced[1]
     }
 
-    /// Prefix and suffix together.
+    /// Prefix and suffix of an item together.
     ///
     /// # Errors
-    /// As [`Renderer::prefix`] and [`Renderer::suffix`].
+    /// As [`Renderer::prefix_for`] and [`Renderer::suffix`].
     pub fn prompt(&self, item: &Item, criterion: Option<usize>) -> Result<PromptText, RenderError> {
         Ok(PromptText {
             style: self.version.skeleton.style,
-            prefix: self.prefix(&item.locale, criterion)?,
+            prefix: self.prefix_for(item, criterion)?,
             suffix: self.suffix(item, criterion)?,
         })
     }
@@ -400,7 +434,8 @@ impl<'a> Renderer<'a> {
     }
 
     fn demo<'d>(&'d self, demo: &'d Demo, criterion: Option<usize>) -> DemoView<'d> {
-        let fields = self.task.fields.iter().map(|f| FieldView {
+        let fields = self.fields.iter().map(|&f| &self.task.fields[f]);
+        let fields = fields.map(|f| FieldView {
             name: &f.name,
             title: &f.title,
             text: demo
@@ -442,6 +477,29 @@ impl<'a> Renderer<'a> {
                 what: e.to_string(),
             })
     }
+}
+
+fn is_for(demo: &Demo, locale: &Locale) -> bool {
+    demo.only_for.as_ref().is_none_or(|only| only == locale)
+}
+
+/// Positions of the task's fields as the version shows them.
+fn order(task: &Task, version: &Version) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..task.fields.len()).collect();
+    // Stable: the others stay in the task's order.
+    order.sort_by_key(|&f| version.first.as_ref() != Some(&task.fields[f].name));
+    order
+}
+
+/// The texts of the demos, to be asked for the nearest to an item.
+fn space(task: &Task, version: &Version) -> Space {
+    let text = |demo: &Demo| {
+        let fields = task.fields.iter();
+        let texts = fields.map(|f| demo.fields.get(&f.name).map_or("", String::as_str));
+        texts.collect::<Vec<_>>().join(" ")
+    };
+    let texts: Vec<String> = version.demos.iter().map(text).collect();
+    Space::new(&texts.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
 /// A text that stands in a line of its own without delimiters may not begin another line: every

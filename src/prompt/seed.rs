@@ -98,6 +98,8 @@ pub fn load_seed(task: &Task, seed: &Path) -> Result<Version, SeedError> {
         sections: raw.sections,
         rules: raw.rules,
         demos: Vec::new(),
+        nearest: None,
+        first: None,
         words: raw.words,
         answer: raw.answer,
         may_abstain: raw.may_abstain,

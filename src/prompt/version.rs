@@ -37,6 +37,13 @@ pub struct Version {
     /// Labelled examples, in the order in which the prompt shows them.
     #[serde(default)]
     pub demos: Vec<Demo>,
+    /// Show an item only so many of the demos: those nearest to it by character n-grams, the
+    /// nearest last. All of them where it is absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nearest: Option<usize>,
+    /// The field that items and demos show first; the task's order where it is absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first: Option<String>,
     /// Words that replace the task's own, where the version changes them.
     #[serde(default)]
     pub words: Words,

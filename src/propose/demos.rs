@@ -86,13 +86,21 @@ pub(super) fn grow(m: &Material<'_>, rng: &mut impl Rng) -> Option<Edit> {
     Some(Edit::SetDemos { demos })
 }
 
-/// Adds demos from the card's locale, nearest to the item and for this locale alone.
+/// Adds demos from the card's locale, or where it has too few from its nearest relatives (the same
+/// language, then the same country), for this locale alone.
 pub(super) fn for_locale(m: &Material<'_>, rng: &mut impl Rng) -> Option<Edit> {
     let locale = m.card?.locale.as_ref()?;
     let mut demos = m.version.demos.clone();
     demos.retain(|d| d.only_for.as_ref() != Some(locale));
-    let fresh = |item: &Item| item.locale == *locale && !demos.iter().any(|d| d.source == item.id);
-    let chosen = covering(m, FOR_LOCALE, &fresh, rng);
+    let fresh = |item: &Item| !demos.iter().any(|d| d.source == item.id);
+    let mut chosen = Vec::new();
+    for kinship in (1..=3).rev() {
+        let wanted = FOR_LOCALE.saturating_sub(chosen.len());
+        let kin = |item: &Item| locale.kinship(&item.locale) == kinship && fresh(item);
+        if wanted > 0 {
+            chosen.extend(covering(m, wanted, &kin, rng));
+        }
+    }
     let own = chosen.iter().filter_map(|&i| demo_of(m.task, &m.items[i]));
     let own: Vec<Demo> = own
         .map(|d| Demo {

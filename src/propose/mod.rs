@@ -37,6 +37,10 @@ pub struct Material<'a> {
     pub demos: usize,
     /// Number of demos at most.
     pub max_demos: usize,
+    /// Demos of a version that shows an item those nearest to it; 0 for none of that.
+    pub nearest: usize,
+    /// Whether label probabilities are calibrated, so that a rule for ties would say nothing new.
+    pub calibrated: bool,
     /// Other versions that passed, to merge with.
     pub others: &'a [&'a Version],
 }
@@ -55,12 +59,19 @@ pub enum Kind {
     DropDemo,
     /// The same demos in another order.
     ReorderDemos,
-    /// Demos from the card's locale, shown only when judging for it.
+    /// Demos from the card's locale, or from its nearest relatives where it has too few, shown only
+    /// when judging for it.
     LocaleDemos,
+    /// Each item is shown the demos nearest to it.
+    NearestDemos,
     /// What the people of the card's locale mostly say.
     LocaleNote,
     /// What each label means, in the words of the task.
     Definitions,
+    /// Which label to give where it could be either, for judges that are not calibrated.
+    TieBreak,
+    /// Another field first, such as a gloss before the text.
+    FieldFirst,
     /// Other words for the labels.
     Words,
     /// The writer reads a card and answers with an edit.
@@ -73,15 +84,18 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds, in the order in which the bandit sees them.
-    pub const ALL: [Kind; 12] = [
+    pub const ALL: [Kind; 15] = [
         Kind::CoverDemos,
         Kind::GrowDemos,
         Kind::CardDemo,
         Kind::DropDemo,
         Kind::ReorderDemos,
         Kind::LocaleDemos,
+        Kind::NearestDemos,
         Kind::LocaleNote,
         Kind::Definitions,
+        Kind::TieBreak,
+        Kind::FieldFirst,
         Kind::Words,
         Kind::Reflect,
         Kind::DropRule,
@@ -93,15 +107,19 @@ impl Kind {
         match self {
             Kind::CoverDemos => (4, 1),
             Kind::Reflect | Kind::GrowDemos | Kind::Words => (3, 1),
-            Kind::CardDemo | Kind::Definitions => (2, 1),
-            Kind::LocaleDemos | Kind::LocaleNote | Kind::Merge => (1, 2),
+            Kind::CardDemo | Kind::Definitions | Kind::NearestDemos => (2, 1),
+            Kind::LocaleDemos
+            | Kind::LocaleNote
+            | Kind::TieBreak
+            | Kind::FieldFirst
+            | Kind::Merge => (1, 2),
             Kind::DropDemo | Kind::ReorderDemos | Kind::DropRule => (1, 3),
         }
     }
 
     /// Whether the kind makes the same edit of a version each time, so that one try is enough.
     pub fn is_fixed(self) -> bool {
-        matches!(self, Kind::Definitions)
+        matches!(self, Kind::Definitions | Kind::NearestDemos)
     }
 
     /// Whether an edit of the kind answers a card.
@@ -114,7 +132,7 @@ impl Kind {
 
     /// Whether the kind compares all that it has to offer at once, so that it comes once in a run.
     pub fn is_once(self) -> bool {
-        matches!(self, Kind::Words)
+        matches!(self, Kind::Words | Kind::TieBreak | Kind::FieldFirst)
     }
 
     /// Whether an edit of the kind is believed to help, so that a race asks for a gain and for no
@@ -141,7 +159,14 @@ impl Kind {
             Kind::LocaleDemos => {
                 material.demos > 0 && material.card.is_some_and(|c| c.locale.is_some())
             }
+            Kind::NearestDemos => {
+                material.nearest > 0
+                    && version.nearest.is_none()
+                    && version.demos.len() > material.nearest
+            }
             Kind::Definitions => texts::definitions(material).is_some(),
+            Kind::TieBreak => !material.calibrated && !texts::tie_breaks(material).is_empty(),
+            Kind::FieldFirst => !texts::fields_first(material).is_empty(),
             Kind::Merge => !merge::parts(material).is_empty(),
             // Without demos a model does not know what the words stand for: words are compared
             // under demos, unless there are none to be had.
@@ -158,10 +183,12 @@ impl Kind {
 /// Edits of a kind that needs no writer, of which the best is wanted; none when the material has
 /// nothing to offer.
 pub fn propose(kind: Kind, material: &Material<'_>, rng: &mut impl Rng) -> Vec<Edit> {
-    if kind == Kind::Words {
-        return texts::change_words(material);
+    match kind {
+        Kind::Words => texts::change_words(material),
+        Kind::TieBreak => texts::tie_breaks(material),
+        Kind::FieldFirst => texts::fields_first(material),
+        _ => one(kind, material, rng).into_iter().collect(),
     }
-    one(kind, material, rng).into_iter().collect()
 }
 
 fn one(kind: Kind, material: &Material<'_>, rng: &mut impl Rng) -> Option<Edit> {
@@ -172,10 +199,13 @@ fn one(kind: Kind, material: &Material<'_>, rng: &mut impl Rng) -> Option<Edit> 
         Kind::DropDemo => demos::drop_one(material, rng),
         Kind::ReorderDemos => demos::reorder(material, rng),
         Kind::LocaleDemos => demos::for_locale(material, rng),
+        Kind::NearestDemos => Some(Edit::ShowNearest {
+            count: material.nearest,
+        }),
         Kind::LocaleNote => texts::locale_note(material),
         Kind::Definitions => texts::definitions(material),
         Kind::DropRule => texts::drop_rule(material, rng),
         Kind::Merge => merge::propose(material, rng),
-        Kind::Words | Kind::Reflect => None,
+        Kind::Words | Kind::TieBreak | Kind::FieldFirst | Kind::Reflect => None,
     }
 }

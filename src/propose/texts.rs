@@ -65,6 +65,43 @@ pub(super) fn definitions(m: &Material<'_>) -> Option<Edit> {
     })
 }
 
+/// Rules that say which label to give where it could be either: one for each label of a task with
+/// one criterion, unless the version has such a rule.
+pub(super) fn tie_breaks(m: &Material<'_>) -> Vec<Edit> {
+    let [criterion] = &m.task.criteria[..] else {
+        return Vec::new();
+    };
+    let labels = (0..criterion.labels.len()).filter(|&l| !criterion.labels[l].abstain);
+    let rule = |l| {
+        format!(
+            "When it could be either, answer {}.",
+            m.version.word(criterion, l)
+        )
+    };
+    let rules: Vec<String> = labels.map(rule).collect();
+    if rules.len() != 2 || rules.iter().any(|r| m.version.rules.contains(r)) {
+        return Vec::new();
+    }
+    let rules = rules.into_iter();
+    rules.map(|text| Edit::AddRule { text }).collect()
+}
+
+/// Fields that most tuning items have, each moved to the front.
+pub(super) fn fields_first(m: &Material<'_>) -> Vec<Edit> {
+    let filled = |f: usize| {
+        let texts = m.tune.iter().map(|&i| &m.items[i].fields);
+        let has = texts.filter(|texts| texts.get(f).is_some_and(|t| !t.is_empty()));
+        2 * has.count() > m.tune.len()
+    };
+    let fields = &m.task.fields;
+    let now = m.version.first.as_ref().or(fields.first().map(|f| &f.name));
+    let others = (0..fields.len()).filter(|&f| Some(&fields[f].name) != now && filled(f));
+    let edit = |f: usize| Edit::ShowFirst {
+        field: fields[f].name.clone(),
+    };
+    others.map(edit).collect()
+}
+
 /// Words other than the version's: the task's own, its word sets for one criterion or another, the
 /// label names, and yes/no for binary criteria.
 pub(super) fn alternatives(task: &Task, version: &Version) -> Vec<Words> {

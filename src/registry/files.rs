@@ -62,6 +62,10 @@ struct Header {
     answer: AnswerFormat,
     #[serde(default)]
     may_abstain: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    nearest: Option<usize>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    first: Option<String>,
     rules: Vec<String>,
     sections: std::collections::BTreeMap<String, String>,
     words: Words,
@@ -87,6 +91,8 @@ pub(super) fn contents(
         style: version.skeleton.style,
         answer: version.answer,
         may_abstain: version.may_abstain,
+        nearest: version.nearest,
+        first: version.first.clone(),
         rules: version.rules.clone(),
         sections: version.sections.clone(),
         words: version.words.clone(),
@@ -235,6 +241,8 @@ pub fn read_version(dir: &Path) -> Result<(Version, Lineage), RegistryError> {
         sections: header.sections,
         rules: header.rules,
         demos,
+        nearest: header.nearest,
+        first: header.first,
         words: header.words,
         answer: header.answer,
         may_abstain: header.may_abstain,

@@ -314,6 +314,8 @@ fn edit(edit: &Value) -> String {
             text(&edit["demo"], "source")
         ),
         "drop-demo" => format!("− {}", text(edit, "source")),
+        "show-nearest" => format!("the {} nearest demos", edit["count"]),
+        "show-first" => format!("{} first", text(edit, "field")),
         "drop-rule" => format!("rule {}", edit["index"].as_u64().unwrap_or(0) + 1),
         other => other.to_owned(),
     }
@@ -357,6 +359,8 @@ struct Shown {
     notes: Vec<(String, String)>,
     rules: Vec<String>,
     demos: Vec<(String, String, String)>,
+    nearest: Option<usize>,
+    first: Option<String>,
     calibrated: Vec<String>,
 }
 
@@ -389,6 +393,8 @@ impl Shown {
                     )
                 })
                 .collect(),
+            nearest: version.nearest,
+            first: version.first.clone(),
             calibrated: version.calibration.criteria.keys().cloned().collect(),
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pluralis::data::{Item, Votes};
 use pluralis::locale::Locale;
-use pluralis::prompt::{Edit, Fence, RenderError, Renderer, Version, load_seed};
+use pluralis::prompt::{Demo, Edit, Fence, RenderError, Renderer, Version, load_seed};
 use pluralis::task::{Task, parse_task};
 
 use super::harness::root;
@@ -148,6 +148,65 @@ fn edits_make_new_versions_and_leave_the_parent_alone() {
             "{bad:?}"
         );
     }
+}
+
+fn demo(source: &str, text: &str, only_for: Option<&str>) -> Demo {
+    Demo {
+        source: source.into(),
+        locale: Locale::parse("es-MX").unwrap(),
+        only_for: only_for.map(|l| Locale::parse(l).unwrap()),
+        fields: BTreeMap::from([("attribute".to_owned(), text.to_owned())]),
+        answers: BTreeMap::from([("offensiveness".to_owned(), "offensive".to_owned())]),
+    }
+}
+
+#[test]
+fn an_item_is_shown_the_demos_nearest_to_it_the_nearest_last() {
+    let task = task("offensiveness", Some("binary"));
+    let mut version = seed(&task, "seed.toml");
+    version.demos = vec![
+        demo("a", "zzz", None),
+        demo("b", "lazy worker", None),
+        demo("x", "lazy workers", None), // the item itself
+        demo("c", "lazy wor", None),
+        demo("d", "lazy workers too", Some("th-TH")),
+    ];
+    let fence = Fence::draw(0, ["x"].into_iter());
+    let traits = |version: &Version| -> Vec<String> {
+        let renderer = Renderer::new(&task, version, &fence).unwrap();
+        let prompt = renderer.prompt(&item(&task, "lazy workers"), Some(0));
+        let lines = prompt.unwrap().prefix;
+        let found = lines.lines().filter_map(|l| l.strip_prefix("Trait: "));
+        found.map(str::to_owned).collect()
+    };
+    let everything = ["zzz", "lazy worker", "lazy workers", "lazy wor"];
+    assert_eq!(traits(&version), everything);
+    let near = Edit::ShowNearest { count: 2 }.apply(&version).unwrap();
+    assert_eq!(traits(&near), ["lazy wor", "lazy worker"]);
+    // Where too few are alike, the first of the others stand before them.
+    let three = Edit::ShowNearest { count: 3 }.apply(&version).unwrap();
+    assert_eq!(traits(&three), ["zzz", "lazy wor", "lazy worker"]);
+    let all = Edit::ShowNearest { count: 0 }.apply(&near).unwrap();
+    assert_eq!(all.digest(), version.digest());
+}
+
+#[test]
+fn a_gloss_may_stand_before_the_text_in_items_and_demos() {
+    let task = task("offensiveness", Some("binary"));
+    let mut version = seed(&task, "seed.toml");
+    let mut shown = demo("a", "flojo", None);
+    shown.fields.insert("gloss".into(), "lazy".into());
+    version.demos = vec![shown];
+    let edit = Edit::ShowFirst {
+        field: "gloss".into(),
+    };
+    let version = edit.apply(&version).unwrap();
+    let fence = Fence::draw(0, ["x"].into_iter());
+    let renderer = Renderer::new(&task, &version, &fence).unwrap();
+    let prompt = renderer.prompt(&item(&task, "T"), Some(0)).unwrap();
+    assert!(prompt.prefix.contains("English: lazy\nTrait: flojo"));
+    assert!(prompt.suffix.contains("English: T\nTrait: T"));
+    assert!(edit.apply(&version).is_err(), "nothing would change");
 }
 
 #[test]

@@ -389,3 +389,84 @@ fn a_run_opens_with_demos_words_and_growth_unless_told_not_to() {
     });
     assert!(begins_otherwise);
 }
+
+#[test]
+fn every_lever_is_written_out_in_the_config_of_a_run() {
+    let dir = tempfile::tempdir().unwrap();
+    assert!(tune(dir.path(), "run", &[]).status.success());
+    let config = std::fs::read_to_string(dir.path().join("run/config.toml")).unwrap();
+    let config: toml::Table = toml::from_str(&config).unwrap();
+    let search = config["search"].as_table().unwrap();
+    for (key, default) in [
+        ("objective", "mean".into()),
+        ("frontier", "locales".into()),
+        ("choice", "least-loss".into()),
+        ("opening", true.into()),
+        ("nearest", 0.into()),
+    ] as [(&str, toml::Value); 5]
+    {
+        assert_eq!(search.get(key), Some(&default), "{key}");
+    }
+}
+
+#[test]
+fn demos_nearest_to_each_item_are_tried_where_the_config_asks_for_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let set = ["--set", "search.nearest=4", "--set", "stop.threshold=0.001"];
+    let has = |kinds: &[String]| kinds.iter().any(|k| k == "nearest-demos");
+    // A set of demos has to pass before it can be narrowed down.
+    let tried = (1..=6).any(|seed| {
+        let (out, seed) = (format!("run{seed}"), format!("seed={seed}"));
+        has(&kinds(
+            dir.path(),
+            &out,
+            &[&set[..], &["--set", &seed]].concat(),
+        ))
+    });
+    assert!(tried);
+    assert!(!has(&kinds(dir.path(), "off", &set[2..])));
+}
+
+#[test]
+fn a_rule_for_ties_is_tried_for_either_label_where_nothing_is_calibrated() {
+    let dir = tempfile::tempdir().unwrap();
+    // With few other kinds to draw, and a threshold that nothing reaches.
+    let without = r#"search.without=["cover-demos","grow-demos","locale-demos","definitions","words","reflect","locale-note","merge","card-demo"]"#;
+    let set = ["--set", without, "--set", "stop.threshold=0.001"];
+    let off = [&set[..], &["--set", "search.calibration=false"]].concat();
+    assert!(tune(dir.path(), "off", &off).status.success());
+    let rules: Vec<String> = events(&dir.path().join("off"), &["proposed"])
+        .iter()
+        .filter(|e| e["kind"] == "tie-break")
+        .map(|e| e["edit"]["text"].as_str().unwrap().to_owned())
+        .collect();
+    let rule = |word: &str| format!("When it could be either, answer {word}.");
+    assert_eq!(rules, [rule("harmless"), rule("offensive")]);
+    assert!(!kinds(dir.path(), "on", &set).contains(&"tie-break".to_owned()));
+}
+
+#[test]
+fn by_lower_bound_nothing_is_handed_over_that_is_not_surely_better_than_the_seed() {
+    let dir = tempfile::tempdir().unwrap();
+    // With an error rate so small, no bound is above 0, whatever the gains.
+    let sure = [
+        "--set",
+        "search.choice=\"lower-bound\"",
+        "--set",
+        "search.calibration=false",
+    ];
+    let strict = [
+        "--set",
+        "search.gate=\"permutation\"",
+        "--set",
+        "search.gate_alpha=0.0000001",
+    ];
+    let run = tune(dir.path(), "strict", &[&sure[..], &strict[..]].concat());
+    assert!(run.status.success(), "{}", text(&run.stderr));
+    let versions = |out: &str| summary(&dir.path().join(out))["versions"].clone();
+    assert_eq!(versions("strict")["seed"], versions("strict")["best"]);
+    // What the planted failures cost shows at the gate's own rate.
+    let run = tune(dir.path(), "sure", &sure);
+    assert!(run.status.success(), "{}", text(&run.stderr));
+    assert_ne!(versions("sure")["seed"], versions("sure")["best"]);
+}

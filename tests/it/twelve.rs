@@ -97,6 +97,8 @@ fn proposal(training: &[&str], answer: &Response) -> Result<Edit, Refusal> {
         card: None,
         demos: 0,
         max_demos: 0,
+        nearest: 0,
+        calibrated: true,
         others: &[],
     };
     read_edit(&material, answer)

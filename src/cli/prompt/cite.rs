@@ -75,6 +75,12 @@ pub fn run(registry: &RegistryArgs, args: &Args) -> Result<(), Failure> {
 /// The prompt as `export --to text` prints it, in a block that it cannot close.
 fn prompts(found: &Found, locales: Vec<Locale>) -> Result<String, Failure> {
     let mut out = String::new();
+    if let Some(count) = found.version.nearest {
+        let _ = write!(
+            out,
+            "\nOf the examples below, an item is shown the {count} nearest to it by character n-grams.\n"
+        );
+    }
     for locale in locales {
         let title = locale.display_name();
         let text = forms()[0].write(&Subject {

@@ -150,8 +150,14 @@ pub fn show(registry: &RegistryArgs, version: &str, as_json: bool) -> Result<(),
         let _ = writeln!(text, "\n[rules]");
         v.rules.iter().for_each(|r| text += &format!("- {r}\n"));
     }
+    if let Some(field) = &v.first {
+        let _ = writeln!(text, "\n[shown first]\n{field}");
+    }
     if !v.demos.is_empty() {
-        let _ = writeln!(text, "\n[demos]");
+        let shown = v
+            .nearest
+            .map(|n| format!(", of which an item is shown the {n} nearest"));
+        let _ = writeln!(text, "\n[demos]{}", shown.unwrap_or_default());
         v.demos
             .iter()
             .for_each(|d| text += &format!("- {}\n", demo(d)));
@@ -282,6 +288,8 @@ fn edit_line(edit: &Edit) -> String {
         Edit::SetDemos { demos } => format!("{} demos", demos.len()),
         Edit::AddDemo { demo: d } | Edit::SwapDemo { demo: d, .. } => text(&demo(d)),
         Edit::DropDemo { source } => source.clone(),
+        Edit::ShowNearest { count } => count.to_string(),
+        Edit::ShowFirst { field } => field.clone(),
         Edit::ReorderDemos { .. } | Edit::Recalibrate { .. } => String::new(),
         Edit::ChangeWords { words } => {
             let all: Vec<&str> = words

@@ -22,6 +22,7 @@ impl Export for Dspy {
     }
 
     fn write(&self, subject: &Subject<'_>) -> Result<String, ExportError> {
+        subject.fixed()?;
         let fence = subject.fence();
         let mut bare = subject.version.clone();
         bare.demos.clear();

@@ -55,6 +55,14 @@ pub enum ExportError {
     /// It does not render.
     #[error(transparent)]
     Render(#[from] RenderError),
+    /// The demos depend on the item.
+    #[error(
+        "the version shows each item the {count} demos nearest to it, which a fixed prompt cannot do; score it with `pluralis score`"
+    )]
+    Nearest {
+        /// How many.
+        count: usize,
+    },
     /// Its item template does more with a text than to show it.
     #[error(
         "the item template changes the text of `{field}`, so that another tool could not fill it in; export it to tera"
@@ -77,6 +85,14 @@ impl Subject<'_> {
         match all.is_empty() {
             true => Locale::parse("en-US").into_iter().collect(),
             false => all.into_iter().collect(),
+        }
+    }
+
+    /// A prompt with one text for all items of a locale is all that other tools have.
+    fn fixed(&self) -> Result<(), ExportError> {
+        match self.version.nearest {
+            Some(count) => Err(ExportError::Nearest { count }),
+            None => Ok(()),
         }
     }
 

@@ -52,6 +52,7 @@ impl Export for Messages {
     }
 
     fn write(&self, subject: &Subject<'_>) -> Result<String, ExportError> {
+        subject.fixed()?;
         let mut requests = Vec::new();
         for one in prompts(subject)? {
             let mut request = json!({
@@ -90,6 +91,7 @@ impl Export for Tera {
     }
 
     fn write(&self, subject: &Subject<'_>) -> Result<String, ExportError> {
+        subject.fixed()?;
         let fence = subject.fence();
         let renderer = Renderer::new(subject.task, subject.version, &fence)?;
         let mut contexts = Vec::new();

@@ -20,6 +20,7 @@ impl Export for Promptfoo {
     }
 
     fn write(&self, subject: &Subject<'_>) -> Result<String, ExportError> {
+        subject.fixed()?;
         let fence = subject.fence();
         let renderer = Renderer::new(subject.task, subject.version, &fence)?;
         let mut prompts = Vec::new();

@@ -22,6 +22,7 @@ impl Export for Python {
     }
 
     fn write(&self, subject: &Subject<'_>) -> Result<String, ExportError> {
+        subject.fixed()?;
         let fence = subject.fence();
         let renderer = Renderer::new(subject.task, subject.version, &fence)?;
         let mut prompts = Map::new();

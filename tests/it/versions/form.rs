@@ -106,6 +106,8 @@ fn edit() -> impl Strategy<Value = Edit> {
         text().prop_map(|source| Edit::DropDemo { source }),
         (text(), demo()).prop_map(|(out, demo)| Edit::SwapDemo { out, demo }),
         prop::collection::vec(0usize..9, 0..4).prop_map(|order| Edit::ReorderDemos { order }),
+        (0usize..9).prop_map(|count| Edit::ShowNearest { count }),
+        text().prop_map(|field| Edit::ShowFirst { field }),
         words().prop_map(|words| Edit::ChangeWords { words }),
         (text(), demos()).prop_map(|(other, demos)| Edit::Merge {
             other,
@@ -143,10 +145,12 @@ fn version() -> impl Strategy<Value = Version> {
             0..3,
         ),
         calibration(),
+        prop::option::of(1usize..9),
+        prop::option::of(text()),
     );
     (head, body).prop_map(
         |((reading, task_digest, prefix, item, chat, may_abstain), body)| {
-            let (sections, rules, demos, words, calibration) = body;
+            let (sections, rules, demos, words, calibration, nearest, first) = body;
             Version {
                 format: 1,
                 task: "t".into(),
@@ -161,6 +165,8 @@ fn version() -> impl Strategy<Value = Version> {
                 sections,
                 rules,
                 demos,
+                nearest,
+                first,
                 words,
                 answer: AnswerFormat::Json,
                 may_abstain,
@@ -243,6 +249,8 @@ fn golden() -> (Version, Lineage) {
         ]),
         rules: vec![next(), next(), next()],
         demos: vec![demo.clone()],
+        nearest: None,
+        first: None,
         words: BTreeMap::from([(
             "offensiveness".to_owned(),
             BTreeMap::from([("NO".to_owned(), "無害".to_owned())]),

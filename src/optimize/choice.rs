@@ -1,0 +1,92 @@
+//! Which version is handed over at the end of a search.
+
+use serde::{Deserialize, Serialize};
+
+use super::bench::Bench;
+use super::pool::Pool;
+use super::race::{by_group, paired};
+use crate::agreement::paired::{Tail, permutation};
+use crate::agreement::tail_t;
+
+/// Draws of the sign-flip test for harm.
+const DRAWS: usize = 2_000;
+
+/// By what the version that is handed over is chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Choice {
+    /// Least loss: on validation among those that it was looked at with, else on `tune`.
+    #[default]
+    LeastLoss,
+    /// The largest lower bound of the gain over the seed version on the items of `tune` that both
+    /// were judged on, at `gate_alpha`, among those that do no significant harm in any locale; the
+    /// seed version where no bound is above 0.
+    LowerBound,
+}
+
+impl Pool {
+    /// Settles which candidate is handed over, where the least loss does not say it.
+    pub(super) fn settle(&mut self, bench: &Bench<'_>) {
+        if bench.search.choice == Choice::LeastLoss {
+            return;
+        }
+        let bounds = (1..self.candidates.len()).filter_map(|i| Some((i, self.bound(bench, i)?)));
+        let best = bounds.fold(
+            (0, 0.0),
+            |best, next| if next.1 > best.1 { next } else { best },
+        );
+        self.settled = Some(best.0);
+    }
+
+    /// One-sided lower bound of a candidate's gain over the seed version; `None` where it does harm
+    /// in a locale, or too few items were judged with both.
+    fn bound(&self, bench: &Bench<'_>, candidate: usize) -> Option<f64> {
+        let (seed, own) = (&self.candidates[0], &self.candidates[candidate]);
+        let plain = paired(bench, seed, own, bench.tune);
+        if self.harms_a_locale(bench, &plain) {
+            return None;
+        }
+        let sums = by_group(bench, &self.weigh(0, &plain));
+        let low = lower_bound(&sums, bench.search.gate_alpha)?;
+        // From the mean over groups to the mean over items.
+        Some(low * sums.len() as f64 / plain.len() as f64)
+    }
+
+    /// Whether any locale loses by a sign-flip test, at `gate_alpha` over all locales.
+    fn harms_a_locale(&self, bench: &Bench<'_>, diffs: &[(usize, f64)]) -> bool {
+        let alpha = bench.search.gate_alpha / self.locales.len().max(1) as f64;
+        (0..self.locales.len()).any(|locale| {
+            let own = diffs.iter().filter(|(i, _)| self.is_of(*i, locale));
+            let harm: Vec<(usize, f64)> = own.map(|(i, d)| (*i, -d)).collect();
+            let seed = bench.streams.seed_of(locale, "choice");
+            permutation(&by_group(bench, &harm), Tail::Above, DRAWS, seed).is_ok_and(|p| p < alpha)
+        })
+    }
+}
+
+/// One-sided Student lower bound of a mean; `None` for fewer than two values.
+fn lower_bound(values: &[f64], alpha: f64) -> Option<f64> {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let squares: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
+    let t = tail_t(
+        1.0 - 2.0 * alpha,
+        values.len().checked_sub(1).filter(|d| *d > 0)?,
+    )
+    .ok()?;
+    Some(mean - t * (squares / (n - 1.0) / n).sqrt())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bound_is_students() {
+        // 1..5: mean 3, s = 1.5811, t(.95, 4) = 2.1318 in any table, so 3 - 2.1318 * .7071.
+        let bound = lower_bound(&[1.0, 2.0, 3.0, 4.0, 5.0], 0.05).unwrap();
+        assert!((bound - 1.4926).abs() < 1e-3, "{bound}");
+        assert_eq!(lower_bound(&[1.0], 0.05), None);
+        assert_eq!(lower_bound(&[], 0.05), None);
+    }
+}
