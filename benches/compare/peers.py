@@ -75,7 +75,8 @@ try:
                              max_labeled_demos=4, num_threads=concurrency, max_errors=100, seed=seed + 1)
         program = tuner.compile(program, trainset=train, valset=val, num_trials=trials, minibatch=True, minibatch_size=25, minibatch_full_eval_steps=trials)
     elif kind == "gepa":
-        tuner = dspy.GEPA(metric=agree_with_feedback, max_metric_calls=cap - 40, reflection_lm=writer, num_threads=concurrency, seed=seed, track_stats=False)
+        # The rest is for reflections and for answers asked for again in JSON, which are calls too.
+        tuner = dspy.GEPA(metric=agree_with_feedback, max_metric_calls=cap - 100, reflection_lm=writer, num_threads=concurrency, seed=seed, track_stats=False)
         program = tuner.compile(program, trainset=train, valset=val)
     elif kind == "bfrs":
         # It scores every program on all of its validation items, has no seed of its own and raises past a cap, so it gets

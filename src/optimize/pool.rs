@@ -24,6 +24,9 @@ use crate::propose::Kind;
 /// The budget is ample when it would pay for so many readings of `tune`.
 const AMPLE: u64 = 10;
 
+/// The budget is scarce when it began with less than so many readings of `tune`.
+const SCARCE: u64 = 3;
+
 /// At most one of so many calls of a budget stays for the end of the search: a budget that is small
 /// beside the splits is worth more as search than as a figure of validation.
 const END_SHARE: u64 = 3;
@@ -118,6 +121,12 @@ impl Pool {
         let mut items = take_turns(bench, items);
         items.truncate(bench.search.first_stage.max(1));
         items
+    }
+
+    /// Whether the search began with little more than a reading or two of `tune`.
+    pub(super) fn is_scarce(&self, bench: &Bench<'_>, version: &Version) -> bool {
+        let all = (bench.tune.len() * bench.judge.calls_per_item(version)) as u64;
+        self.budget.is_some_and(|calls| calls < SCARCE * all)
     }
 
     /// Calls that stay for the end of the search, as far as they are no more than their share of the

@@ -77,9 +77,10 @@ pub(super) async fn run(
         let alpha = bench.search.gate_alpha * share - spent;
         spent = bench.search.gate_alpha * share;
         let mut verdict = if kind.is_presumed(&pool.candidates[parent].version) {
-            let enough = bench.search.first_stage.min(order.len());
+            let patient = !pool.is_scarce(bench, &child.version);
             let second = size > bench.search.first_stage;
-            presumed(bench, pool, &diffs, enough, last || second)
+            let enough = bench.search.first_stage.min(order.len());
+            presumed(bench, pool, &diffs, enough, last || second, patient)
         } else {
             verdict(bench, pool, &diffs, alpha, last)
         };
@@ -150,13 +151,15 @@ async fn heat(
 
 /// What a stage says of a child that is believed to help: it is dropped early only where a test says
 /// that it does harm, and passes with any gain at the last of its stages, which is the last that the
-/// budget paid for where that were `enough` items.
+/// budget paid for where that were `enough` items. Where calls are scarce, it has to gain from the
+/// first stage on.
 fn presumed(
     bench: &Bench<'_>,
     pool: &Pool,
     diffs: &[(usize, f64)],
     enough: usize,
     last: bool,
+    patient: bool,
 ) -> Verdict {
     let gain = mean(diffs.iter().map(|(_, d)| *d));
     if diffs.is_empty() || pool.exhausted && diffs.len() < enough {
@@ -168,9 +171,9 @@ fn presumed(
     let p = paired::permutation(&harm, Tail::Above, DRAWS, seed).unwrap_or(1.0);
     let outcome = match (p < bench.search.gate_alpha, last) {
         (true, _) => "dropped",
-        (false, false) => "more",
+        (false, false) if gain > 0.0 || patient => "more",
         (false, true) if gain > 0.0 => "passed",
-        (false, true) => "dropped",
+        _ => "dropped",
     };
     Verdict {
         gain,

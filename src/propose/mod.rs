@@ -102,13 +102,15 @@ impl Kind {
         Kind::Merge,
     ];
 
-    /// Wins and losses believed before anything was tried: demos and reflection usually pay.
+    /// Wins and losses believed before anything was tried: reflection, more demos and other words
+    /// usually pay.
     pub fn prior(self) -> (u32, u32) {
         match self {
-            Kind::CoverDemos => (4, 1),
             Kind::Reflect | Kind::GrowDemos | Kind::Words => (3, 1),
             Kind::CardDemo | Kind::Definitions | Kind::NearestDemos => (2, 1),
-            Kind::LocaleDemos
+            // The first set comes in the opening; another one seldom beats it.
+            Kind::CoverDemos
+            | Kind::LocaleDemos
             | Kind::LocaleNote
             | Kind::TieBreak
             | Kind::FieldFirst
