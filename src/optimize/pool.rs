@@ -125,8 +125,8 @@ impl Pool {
 
     /// Whether the search began with little more than a reading or two of `tune`.
     pub(super) fn is_scarce(&self, bench: &Bench<'_>, version: &Version) -> bool {
-        let all = (bench.tune.len() * bench.judge.calls_per_item(version)) as u64;
-        self.budget.is_some_and(|calls| calls < SCARCE * all)
+        let reading = reading(bench, version);
+        self.budget.is_some_and(|calls| calls < SCARCE * reading)
     }
 
     /// Calls that stay for the end of the search, as far as they are no more than their share of the
@@ -325,8 +325,15 @@ impl Pool {
 
 /// Whether what is left of the budget pays for many readings of `tune` with a version.
 pub(super) fn ample(bench: &Bench<'_>, version: &Version) -> bool {
-    let all = (bench.tune.len() * bench.judge.calls_per_item(version)) as u64;
-    bench.calls_left().is_none_or(|left| left >= AMPLE * all)
+    let reading = reading(bench, version);
+    bench
+        .calls_left()
+        .is_none_or(|left| left >= AMPLE * reading)
+}
+
+/// Calls that a reading of all of `tune` takes with a version.
+fn reading(bench: &Bench<'_>, version: &Version) -> u64 {
+    (bench.tune.len() * bench.judge.calls_per_item(version)) as u64
 }
 
 fn has_votes(item: &Item) -> bool {
