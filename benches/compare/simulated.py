@@ -18,6 +18,9 @@ STRATEGIES = {  # name: levers
     "pluralis, frontier by item": ['search.frontier="items"'],
     "pluralis, worst locale": ['search.objective="worst-locale"'],
     "pluralis, no clusters": ["search.clusters=false"],
+    "pluralis, lower bound": ['search.choice="lower-bound"'],
+    "pluralis, no bandit": ["search.bandit=false"],
+    "pluralis, nearest demos": ["search.nearest=4"],
 }
 CAPS = (200, 400, 800)
 binary, out = sys.argv[1:3]

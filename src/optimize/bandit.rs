@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use rand::seq::IndexedRandom;
 use rand::{Rng, RngExt};
 
 use super::bench::{Bench, TuneError};
@@ -103,7 +104,10 @@ pub(super) async fn next(
         })
         .collect();
     let opening = bench.search.opening.then(|| pool.arms.opening(&kinds));
-    let drawn = || pool.arms.draw(&kinds, &mut rng);
+    let drawn = || match bench.search.bandit {
+        true => pool.arms.draw(&kinds, &mut rng),
+        false => kinds.choose(&mut rng).copied(),
+    };
     let Some(kind) = opening.flatten().or_else(drawn) else {
         pool.fruitless = usize::MAX / 2; // nothing can be proposed at all: patience ends the loop
         return Ok(None);

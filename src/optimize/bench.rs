@@ -62,6 +62,8 @@ pub struct SearchOptions {
     /// Open with a set of demos, words under them and growth of the set, before the kinds of
     /// proposals are drawn by what they were worth; off: they are drawn from the start.
     pub opening: bool,
+    /// Draw kinds of proposals by what they were worth in this run; off: all that are possible alike.
+    pub bandit: bool,
     /// Kinds of proposals to leave out.
     pub without: Vec<crate::propose::Kind>,
 }
@@ -124,6 +126,7 @@ impl Default for SearchOptions {
             gate_alpha: 0.2,
             choice: Choice::LeastLoss,
             opening: true,
+            bandit: true,
             without: Vec::new(),
         }
     }
