@@ -130,15 +130,14 @@ impl Pool {
     }
 
     /// Calls that stay for the end of the search, as far as they are no more than their share of the
-    /// budget: to look at validation with the leader, and to score it on the rest of `tune`, which
-    /// its calibration needs.
-    pub(super) fn reserve(&self, bench: &Bench<'_>) -> u64 {
-        let leader = &self.candidates[self.leader()];
-        if leader.looked {
+    /// budget: to look at validation with a candidate that leads, and to score it on the rest of
+    /// `tune`, which its calibration needs, and which tells luck in a race from a gain.
+    pub(super) fn reserve(&self, bench: &Bench<'_>, candidate: &Candidate) -> u64 {
+        if candidate.looked {
             return 0;
         }
         let most = self.budget.map_or(u64::MAX, |calls| calls / END_SHARE);
-        let (tune, validation) = self.ending(bench, leader);
+        let (tune, validation) = self.ending(bench, candidate);
         [tune + validation, validation]
             .into_iter()
             .find(|&calls| calls <= most)
@@ -156,11 +155,30 @@ impl Pool {
         self.missing(bench, candidate, items).len() * bench.judge.calls_per_item(&candidate.version)
     }
 
-    /// Whether so many more calls can be paid without touching the reserve.
+    /// Whether so many more calls can be paid without touching what the leader's end takes.
     pub(super) fn affords(&self, bench: &Bench<'_>, calls: usize) -> bool {
-        bench
-            .calls_left()
-            .is_none_or(|left| left >= calls as u64 + self.reserve(bench))
+        let reserve = self.reserve(bench, &self.candidates[self.leader()]);
+        self.leaves(bench, calls as u64, reserve)
+    }
+
+    /// Whether a stage of a race can be paid: what it takes with the parent and with the child, and
+    /// after it what the child's end takes, should it pass.
+    pub(super) fn affords_stage(
+        &self,
+        bench: &Bench<'_>,
+        parent: usize,
+        child: &Candidate,
+        stage: &[usize],
+    ) -> bool {
+        let own = self.calls(bench, child, stage);
+        let calls = own + self.calls(bench, &self.candidates[parent], stage);
+        let end = self.reserve(bench, child).saturating_sub(own as u64);
+        self.affords(bench, calls) && self.leaves(bench, calls as u64, end)
+    }
+
+    fn leaves(&self, bench: &Bench<'_>, calls: u64, reserve: u64) -> bool {
+        let left = bench.calls_left();
+        left.is_none_or(|left| left >= calls + reserve)
     }
 
     /// Those of the items that a candidate can be judged on and was not.

@@ -62,9 +62,7 @@ pub(super) async fn run(
     loop {
         let stage = &order[..size.min(order.len())];
         let last = stage.len() == order.len();
-        let calls =
-            pool.calls(bench, &child, stage) + pool.calls(bench, &pool.candidates[parent], stage);
-        if pool.affords(bench, calls) {
+        if pool.affords_stage(bench, parent, &child, stage) {
             pool.judge_missing(bench, &mut child, stage).await?;
             pool.extend(bench, parent, stage).await?;
         } else {
