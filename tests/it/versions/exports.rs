@@ -232,3 +232,26 @@ fn every_form_of_every_seed_is_whole_and_python_files_compile() {
         "{user}"
     );
 }
+
+#[test]
+fn a_version_whose_demos_depend_on_the_item_is_exported_as_text_alone() {
+    use pluralis::prompt::{Edit, load_seed};
+    use pluralis::registry::export::{ExportError, Subject, forms};
+    let folder = root().join("judge-prompts/offensiveness");
+    let text = std::fs::read_to_string(folder.join("task.toml")).unwrap();
+    let task = pluralis::task::parse_task(&text, None).unwrap();
+    let seed = load_seed(&task, &folder.join("seed.toml")).unwrap();
+    let version = Edit::ShowNearest { count: 4 }.apply(&seed).unwrap();
+    let subject = Subject {
+        task: &task,
+        version: &version,
+        locales: Subject::locales_of(&version, std::iter::empty()),
+        fence_seed: 0,
+    };
+    for form in forms() {
+        match form.write(&subject) {
+            Ok(_) => assert_eq!(form.name(), "text"),
+            Err(e) => assert!(matches!(e, ExportError::Nearest { count: 4 }), "{e}"),
+        }
+    }
+}
