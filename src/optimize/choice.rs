@@ -4,12 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use super::bench::Bench;
 use super::pool::Pool;
-use super::race::{by_group, paired};
-use crate::agreement::paired::{Tail, permutation};
+use super::race::{by_group, harm, paired};
 use crate::agreement::tail_t;
-
-/// Draws of the sign-flip test for harm.
-const DRAWS: usize = 2_000;
 
 /// By what the version that is handed over is chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,9 +53,8 @@ impl Pool {
         let alpha = bench.search.gate_alpha / self.locales.len().max(1) as f64;
         (0..self.locales.len()).any(|locale| {
             let own = diffs.iter().filter(|(i, _)| self.is_of(*i, locale));
-            let harm: Vec<(usize, f64)> = own.map(|(i, d)| (*i, -d)).collect();
             let seed = bench.streams.seed_of(locale, "choice");
-            permutation(&by_group(bench, &harm), Tail::Above, DRAWS, seed).is_ok_and(|p| p < alpha)
+            harm(bench, own.copied(), seed) < alpha
         })
     }
 }

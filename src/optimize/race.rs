@@ -165,8 +165,7 @@ fn presumed(
     }
     let last = last || pool.exhausted;
     let seed = bench.streams.seed_of(pool.step, "gate");
-    let harm: Vec<f64> = by_group(bench, diffs).iter().map(|d| -d).collect();
-    let p = paired::permutation(&harm, Tail::Above, DRAWS, seed).unwrap_or(1.0);
+    let p = harm(bench, diffs.iter().copied(), seed);
     let outcome = match (p < bench.search.gate_alpha, last) {
         (true, _) => "dropped",
         (false, false) if gain > 0.0 || patient => "more",
@@ -187,10 +186,15 @@ fn harms_others(bench: &Bench<'_>, pool: &Pool, parent: usize, diffs: &[(usize, 
         return false;
     };
     let others = diffs.iter().filter(|(i, _)| !pool.is_of(*i, worst));
-    let harm: Vec<(usize, f64)> = others.map(|(i, d)| (*i, -d)).collect();
     let seed = bench.streams.seed_of(pool.step, "harm");
-    let p = paired::permutation(&by_group(bench, &harm), Tail::Above, DRAWS, seed);
-    p.unwrap_or(1.0) < bench.search.gate_alpha
+    harm(bench, others.copied(), seed) < bench.search.gate_alpha
+}
+
+/// The one-sided p-value that differences are a loss, by sign flips; 1 where there are none.
+pub(super) fn harm(bench: &Bench<'_>, diffs: impl Iterator<Item = (usize, f64)>, seed: u64) -> f64 {
+    let losses: Vec<(usize, f64)> = diffs.map(|(i, d)| (i, -d)).collect();
+    let sums = by_group(bench, &losses);
+    paired::permutation(&sums, Tail::Above, DRAWS, seed).unwrap_or(1.0)
 }
 
 /// What a stage says of a child.
