@@ -94,6 +94,8 @@ try:
         tuner = dspy.SIMBA(metric=agree, bsize=24, num_candidates=4, max_steps=cap // 360, max_demos=4, prompt_model=writer, num_threads=concurrency)
         program = tuner.compile(program, trainset=train, seed=seed)
 except Exception as e:
+    if not spent()["refused"]:
+        raise  # not the cap's doing, so no row
     note = f"{type(e).__name__}: {e}"[:200]
 tuning = {k: v for k, v in spent().items() if k != "cap"}
 tuning["seconds"] = round(time.time() - began)

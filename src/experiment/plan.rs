@@ -92,6 +92,9 @@ impl Plan {
         if config.data.items.is_empty() {
             return Err(invalid("[data] items names no file".into()));
         }
+        if let Some((what, advice)) = config.search.amiss() {
+            return Err(refuse(what, advice));
+        }
         let mut items = Vec::new();
         for file in &config.data.items {
             items.extend(data::load_items(&task, &base.join(file))?);

@@ -133,6 +133,25 @@ impl Default for SearchOptions {
 }
 
 impl SearchOptions {
+    /// What is wrong with an error rate, and what to write instead.
+    pub fn amiss(&self) -> Option<(String, &'static str)> {
+        let alpha = self.gate_alpha;
+        if !(alpha > 0.0 && alpha <= 1.0) {
+            let what = format!("[search] gate_alpha is {alpha}, and is a share of races");
+            return Some((
+                what,
+                "write a number above 0 and at most 1; the default is 0.2",
+            ));
+        }
+        // A one-sided bound at one half or more lies above what it bounds.
+        (alpha >= 0.5 && self.choice == Choice::LowerBound).then(|| {
+            (
+                format!("[search] choice = \"lower-bound\" has no bound at gate_alpha = {alpha}"),
+                "write a gate_alpha below 0.5, or choice = \"least-loss\"",
+            )
+        })
+    }
+
     /// How a calibration is fitted under these options.
     pub fn calibration_options(&self) -> CalibrationOptions {
         let default = CalibrationOptions::default();

@@ -21,8 +21,7 @@ impl Export for Dspy {
         "a DSPy program with the same instructions and demos, in DSPy's own layout"
     }
 
-    fn write(&self, subject: &Subject<'_>) -> Result<String, ExportError> {
-        subject.fixed()?;
+    fn render(&self, subject: &Subject<'_>) -> Result<String, ExportError> {
         let fence = subject.fence();
         let mut bare = subject.version.clone();
         bare.demos.clear();

@@ -30,11 +30,28 @@ pub trait Export {
     fn name(&self) -> &'static str;
     /// What it is, in one line.
     fn about(&self) -> &'static str;
-    /// The whole file.
+    /// The whole file, of a version that it can have.
     ///
     /// # Errors
     /// [`ExportError`] where the version cannot be had in this form.
-    fn write(&self, subject: &Subject<'_>) -> Result<String, ExportError>;
+    fn render(&self, subject: &Subject<'_>) -> Result<String, ExportError>;
+
+    /// Whether its reader may be a person, who picks the demos nearest to an item by eye.
+    fn is_for_reading(&self) -> bool {
+        false
+    }
+
+    /// The whole file.
+    ///
+    /// # Errors
+    /// [`ExportError`] where the version cannot be had in this form: one text for all items of a
+    /// locale is all that other tools have.
+    fn write(&self, subject: &Subject<'_>) -> Result<String, ExportError> {
+        match subject.version.nearest {
+            Some(count) if !self.is_for_reading() => Err(ExportError::Nearest { count }),
+            _ => self.render(subject),
+        }
+    }
 }
 
 /// Every form.
@@ -85,14 +102,6 @@ impl Subject<'_> {
         match all.is_empty() {
             true => Locale::parse("en-US").into_iter().collect(),
             false => all.into_iter().collect(),
-        }
-    }
-
-    /// A prompt with one text for all items of a locale is all that other tools have.
-    fn fixed(&self) -> Result<(), ExportError> {
-        match self.version.nearest {
-            Some(count) => Err(ExportError::Nearest { count }),
-            None => Ok(()),
         }
     }
 

@@ -21,7 +21,11 @@ impl Export for Text {
         "plain text, with {field} where a text of the item goes"
     }
 
-    fn write(&self, subject: &Subject<'_>) -> Result<String, ExportError> {
+    fn is_for_reading(&self) -> bool {
+        true
+    }
+
+    fn render(&self, subject: &Subject<'_>) -> Result<String, ExportError> {
         let mut out = String::new();
         let prompts = prompts(subject)?;
         for one in &prompts {
@@ -51,8 +55,7 @@ impl Export for Messages {
         "chat messages (or a prompt to continue) as JSON, with {field} where a text goes"
     }
 
-    fn write(&self, subject: &Subject<'_>) -> Result<String, ExportError> {
-        subject.fixed()?;
+    fn render(&self, subject: &Subject<'_>) -> Result<String, ExportError> {
         let mut requests = Vec::new();
         for one in prompts(subject)? {
             let mut request = json!({
@@ -90,8 +93,7 @@ impl Export for Tera {
         "the templates with their values as JSON, for any program that renders Tera"
     }
 
-    fn write(&self, subject: &Subject<'_>) -> Result<String, ExportError> {
-        subject.fixed()?;
+    fn render(&self, subject: &Subject<'_>) -> Result<String, ExportError> {
         let fence = subject.fence();
         let renderer = Renderer::new(subject.task, subject.version, &fence)?;
         let mut contexts = Vec::new();

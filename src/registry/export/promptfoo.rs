@@ -19,8 +19,7 @@ impl Export for Promptfoo {
         "promptfooconfig.json; add providers and tests"
     }
 
-    fn write(&self, subject: &Subject<'_>) -> Result<String, ExportError> {
-        subject.fixed()?;
+    fn render(&self, subject: &Subject<'_>) -> Result<String, ExportError> {
         let fence = subject.fence();
         let renderer = Renderer::new(subject.task, subject.version, &fence)?;
         let mut prompts = Vec::new();

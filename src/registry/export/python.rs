@@ -21,8 +21,7 @@ impl Export for Python {
         "one Python file without dependencies that makes the same bytes"
     }
 
-    fn write(&self, subject: &Subject<'_>) -> Result<String, ExportError> {
-        subject.fixed()?;
+    fn render(&self, subject: &Subject<'_>) -> Result<String, ExportError> {
         let fence = subject.fence();
         let renderer = Renderer::new(subject.task, subject.version, &fence)?;
         let mut prompts = Map::new();
