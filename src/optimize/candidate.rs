@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::bench::Bench;
 use super::measure::{Scored, score};
-use crate::judge::Verdict;
+use crate::judge::{Reading, Verdict};
 use crate::prompt::{Edit, Version};
 
 /// A version under test with the verdicts it has been paid for.
@@ -41,6 +41,15 @@ impl Candidate {
             looked: false,
             validation_loss: None,
         }
+    }
+
+    /// Whether it was judged on all of these items, and no label came of any.
+    pub(super) fn fails_on(&self, items: &[usize]) -> bool {
+        let failed = |i: &usize| {
+            let verdict = self.verdicts.get(i);
+            verdict.is_some_and(|v| v.readings.iter().all(|r| matches!(r, Reading::Failed(_))))
+        };
+        !items.is_empty() && items.iter().all(failed)
     }
 
     /// How its verdicts fare, by item, under its own calibration; items without verdict or votes

@@ -87,8 +87,8 @@ pub enum Event {
         gain: f64,
         /// One-sided p-value of the gain, or, for a child that is believed to help, of the harm.
         p: Option<f64>,
-        /// `more`, `passed`, `dropped`, `beaten` by other children of the same step, or, where the
-        /// worst locale counts, `harms others`.
+        /// `more`, `passed`, `dropped`, `beaten` by other children of the same step, `no answers` where
+        /// the model gave none to the first items, or, where the worst locale counts, `harms others`.
         outcome: String,
     },
     /// Validation was looked at.

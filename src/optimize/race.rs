@@ -23,6 +23,10 @@ const DRAWS: usize = 2_000;
 /// Items at least of the first stage of an edit that answers a card.
 const FIRST_OF_CARD: usize = 8;
 
+/// Items of a child's first stage that go ahead of the others: where the model gives no label for
+/// any of them, as with a prompt beyond its context, the others are not paid for.
+const SCOUTS: usize = 3;
+
 /// How a race ended.
 pub(super) struct Raced {
     /// Kind of the proposal, for the bandit.
@@ -63,6 +67,18 @@ pub(super) async fn run(
         let stage = &order[..size.min(order.len())];
         let last = stage.len() == order.len();
         if pool.affords_stage(bench, parent, &child, stage) {
+            let scouts = &stage[..SCOUTS.min(stage.len())];
+            pool.judge_missing(bench, &mut child, scouts).await?;
+            if child.fails_on(scouts) {
+                bench.emit(&Event::Raced {
+                    child: child.version.short(),
+                    n: scouts.len(),
+                    gain: 0.0,
+                    p: None,
+                    outcome: "no answers".into(),
+                })?;
+                return Ok(Raced { kind, passed: None });
+            }
             pool.judge_missing(bench, &mut child, stage).await?;
             pool.extend(bench, parent, stage).await?;
         } else {

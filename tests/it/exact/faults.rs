@@ -250,3 +250,37 @@ fn one_item_in_ten_that_fails_changes_no_denominator() {
     let stats: Value = serde_json::from_slice(&stats.stdout).unwrap();
     assert_eq!(stats["answers"], answers(&dir.path().join("run")).len());
 }
+
+#[test]
+fn a_version_beyond_the_models_context_costs_three_calls() {
+    // The starting prompt is shorter than this, and one with 12 demos is longer.
+    const CONTEXT: usize = 600;
+    let server = Server::start();
+    server.behave(|prompt, _| match prompt.len() > CONTEXT {
+        true => refuse(400, "", "context_length_exceeded", "the prompt is too long"),
+        false => Reply::Answer,
+    });
+    let dir = tempfile::tempdir().unwrap();
+    let config = config(dir.path(), &server.url());
+    let more = ["--no-cache", "--set", "budget.calls=500"];
+    succeed(&tune_server(dir.path(), &config, "run", &more));
+    let run = dir.path().join("run");
+    let events = std::fs::read_to_string(run.join("events.jsonl")).unwrap();
+    let events: Vec<Value> = events
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let beyond: Vec<&Value> = events
+        .iter()
+        .filter(|e| e["outcome"] == "no answers")
+        .collect();
+    assert!(
+        !beyond.is_empty() && beyond.iter().all(|e| e["n"] == 3),
+        "{beyond:?}"
+    );
+    let refused = attempts(&run)
+        .iter()
+        .filter(|line| line["outcome"].get("error").is_some())
+        .count();
+    assert_eq!(refused, 3 * beyond.len());
+}
