@@ -64,6 +64,10 @@ def percent(x):
     return f"{100 * x:.1f}"
 
 
+def shown(system):
+    return NAMES.get(system, system)
+
+
 def each(own):
     if len(own) > 4:
         return f"{len(own)} draws"
@@ -77,7 +81,7 @@ mean = {}
 for name, own in systems.items():
     own_misses = [misses(r) for r in own]
     mean[name] = {i: sum(m[i] for m in own_misses) / len(own) for i in test}
-print(f"n = {len(test)}\n\n| system | cap | each seed | disagreement % | worst locale % | calls while tuning | {NAMES[reference[0]]} at {reference[1]} less it, points |\n|---|---|---|---|---|---|---|")
+print(f"n = {len(test)}\n\n| system | cap | each seed | disagreement % | worst locale % | calls while tuning | {shown(reference[0])} at {reference[1]} less it, points |\n|---|---|---|---|---|---|---|")
 for name, own in sorted(systems.items(), key=lambda kv: (sum(mean[kv[0]].values()), kv[0] != reference)):
     low, high = interval(mean[name])
     bad = sum(worst(misses(r)) for r in own) / len(own)
@@ -88,5 +92,5 @@ for name, own in sorted(systems.items(), key=lambda kv: (sum(mean[kv[0]].values(
         a, b = interval(d)
         diff = f"{100 * sum(d.values()) / len(test):+.1f} [{100 * a:+.1f}, {100 * b:+.1f}]"
     average = percent(sum(mean[name].values()) / len(test))
-    shown = f"**{NAMES[name[0]]}**" if name == reference else NAMES.get(name[0], name[0])
-    print(f"| {shown} | {name[1] or '–'} | {each(own)} | {average} [{percent(low)}, {percent(high)}] | {percent(bad)} | {calls:.0f} | {diff} |")
+    title = f"**{shown(name[0])}**" if name == reference else shown(name[0])
+    print(f"| {title} | {name[1] or '–'} | {each(own)} | {average} [{percent(low)}, {percent(high)}] | {percent(bad)} | {calls:.0f} | {diff} |")
