@@ -15,6 +15,7 @@ use super::pool::{Pool, locales, mean};
 use crate::agreement::paired::{self, Tail};
 use crate::agreement::sequential::PairedBet;
 use crate::disagreement::Card;
+use crate::ledger::Halt;
 use crate::propose::Kind;
 
 /// Draws of the sign-flip test.
@@ -70,13 +71,7 @@ pub(super) async fn run(
             let scouts = &stage[..SCOUTS.min(stage.len())];
             pool.judge_missing(bench, &mut child, scouts).await?;
             if child.fails_on(scouts) {
-                bench.emit(&Event::Raced {
-                    child: child.version.short(),
-                    n: scouts.len(),
-                    gain: 0.0,
-                    p: None,
-                    outcome: "no answers".into(),
-                })?;
+                report(bench, &child, scouts.len(), &Verdict::nothing("no answers"))?;
                 return Ok(Raced { kind, passed: None });
             }
             pool.judge_missing(bench, &mut child, stage).await?;
@@ -101,13 +96,7 @@ pub(super) async fn run(
         if verdict.outcome == "passed" && harms_others(bench, pool, parent, &plain) {
             verdict.outcome = "harms others";
         }
-        bench.emit(&Event::Raced {
-            child: child.version.short(),
-            n: diffs.len(),
-            gain: verdict.gain,
-            p: verdict.p,
-            outcome: verdict.outcome.into(),
-        })?;
+        report(bench, &child, diffs.len(), &verdict)?;
         let passed = match verdict.outcome {
             "more" => {
                 size *= 2;
@@ -149,13 +138,11 @@ async fn heat(
         ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
         let best = ranked[0].0;
         for (loss, child) in ranked.split_off(ranked.len().div_ceil(2)) {
-            bench.emit(&Event::Raced {
-                child: child.version.short(),
-                n: stage.len(),
+            let beaten = Verdict {
                 gain: best - loss,
-                p: None,
-                outcome: "beaten".into(),
-            })?;
+                ..Verdict::nothing("beaten")
+            };
+            report(bench, &child, stage.len(), &beaten)?;
         }
         children = ranked.into_iter().map(|(_, child)| child).collect();
         size *= 2;
@@ -177,7 +164,7 @@ fn presumed(
 ) -> Verdict {
     let gain = mean(diffs.iter().map(|(_, d)| *d));
     if diffs.is_empty() || pool.exhausted && diffs.len() < enough {
-        return Verdict::nothing();
+        return Verdict::nothing("dropped");
     }
     let last = last || pool.exhausted;
     let seed = bench.streams.seed_of(pool.step, "gate");
@@ -213,6 +200,17 @@ pub(super) fn harm(bench: &Bench<'_>, diffs: impl Iterator<Item = (usize, f64)>,
     paired::permutation(&sums, Tail::Above, DRAWS, seed).unwrap_or(1.0)
 }
 
+/// Writes down what a stage said of a child.
+fn report(bench: &Bench<'_>, child: &Candidate, n: usize, verdict: &Verdict) -> Result<(), Halt> {
+    bench.emit(&Event::Raced {
+        child: child.version.short(),
+        n,
+        gain: verdict.gain,
+        p: verdict.p,
+        outcome: verdict.outcome.into(),
+    })
+}
+
 /// What a stage says of a child.
 struct Verdict {
     gain: f64,
@@ -221,12 +219,12 @@ struct Verdict {
 }
 
 impl Verdict {
-    /// Of a stage that was not paid.
-    fn nothing() -> Self {
+    /// Without a gain to tell of.
+    fn nothing(outcome: &'static str) -> Self {
         Self {
             gain: 0.0,
             p: None,
-            outcome: "dropped",
+            outcome,
         }
     }
 }
@@ -240,7 +238,7 @@ fn verdict(
 ) -> Verdict {
     let gain = mean(diffs.iter().map(|(_, d)| *d));
     if pool.exhausted || diffs.is_empty() {
-        return Verdict::nothing();
+        return Verdict::nothing("dropped");
     }
     if gain <= 0.0 {
         return Verdict {

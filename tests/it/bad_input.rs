@@ -6,7 +6,7 @@ mod settings;
 
 use std::path::Path;
 
-use super::harness::{experiment_folder, files, pluralis, text, workbook};
+use super::harness::{WRITTEN, experiment_folder, files, pluralis, text, workbook};
 
 /// Runs a command that must be refused: exit code 2, every wanted text in stderr, no file changed.
 fn refused(dir: &Path, args: &[&str], want: &[&str]) -> String {

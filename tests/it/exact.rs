@@ -15,7 +15,7 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-use super::harness::{artefacts, experiment, root, summary, text};
+use super::harness::{artefacts, experiment, log, root, summary, text};
 
 /// A run that ends at its first look at validation, long before its cap.
 const EASY: [&str; 2] = ["--set", "stop.threshold=0.45"];
@@ -42,10 +42,7 @@ fn succeed(output: &Output) {
 
 /// The lines of `attempts.jsonl`.
 fn attempts(run: &Path) -> Vec<Value> {
-    let text = std::fs::read_to_string(run.join("attempts.jsonl")).unwrap();
-    text.lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect()
+    log(run, "attempts.jsonl")
 }
 
 /// Whole answers by request.

@@ -44,6 +44,22 @@ pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
+/// What a user writes by hand in [`experiment_folder`].
+pub const WRITTEN: [&str; 4] = [
+    "exp.toml",
+    "task/task.toml",
+    "task/seed.toml",
+    "task/completion.item.tera",
+];
+
+/// The lines of a log of a run, `events.jsonl` or `attempts.jsonl`.
+pub fn log(run: &Path, name: &str) -> Vec<serde_json::Value> {
+    let text = std::fs::read_to_string(run.join(name)).unwrap();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
 /// The summary of a run folder.
 pub fn summary(run: &Path) -> serde_json::Value {
     let text = std::fs::read_to_string(run.join("summary.json")).unwrap();

@@ -15,7 +15,7 @@ use serde_json::json;
 use wiremock::matchers::method;
 use wiremock::{Mock, MockServer, Request, ResponseTemplate};
 
-use super::harness::{experiment_folder, files, pluralis, root, text};
+use super::harness::{WRITTEN, experiment_folder, files, pluralis, root, text};
 
 const TASKS: [&str; 6] = [
     "offensiveness",
@@ -197,12 +197,7 @@ fn nothing_foreign_steers_the_terminal() {
             harmless(&run);
         }
     }
-    for file in [
-        "exp.toml",
-        "task/task.toml",
-        "task/seed.toml",
-        "task/completion.item.tera",
-    ] {
+    for file in WRITTEN {
         let dir = experiment_folder();
         let path = dir.path().join(file);
         let text = std::fs::read_to_string(&path).unwrap();

@@ -1,7 +1,7 @@
 //! Every strategy on the simulated judge: it spends no more than its cap, repeats to the byte, and
 //! does what its paper says where that can be seen from outside.
 
-use super::harness::{artefacts, experiment, pluralis, summary, text};
+use super::harness::{artefacts, experiment, log, pluralis, summary, text};
 
 const ALL: [&str; 7] = [
     "gepa",
@@ -27,13 +27,6 @@ fn run(dir: &std::path::Path, name: &str, out: &str, calls: u64) -> serde_json::
     );
     assert!(run.status.success(), "{name}: {}", text(&run.stderr));
     summary(&dir.join(out))
-}
-
-fn events(dir: &std::path::Path, out: &str) -> Vec<serde_json::Value> {
-    let text = std::fs::read_to_string(dir.join(out).join("events.jsonl")).unwrap();
-    text.lines()
-        .map(|l| serde_json::from_str(l).unwrap())
-        .collect()
 }
 
 #[test]
@@ -77,7 +70,7 @@ fn strategies_repeat_to_the_byte_with_and_without_a_cache() {
 fn gepa_gates_on_three_items_and_scores_what_passes_on_all_of_validation() {
     let dir = tempfile::tempdir().unwrap();
     run(dir.path(), "gepa", "run", 900);
-    let events = events(dir.path(), "run");
+    let events = log(&dir.path().join("run"), "events.jsonl");
     let raced: Vec<_> = events.iter().filter(|e| e["event"] == "raced").collect();
     assert!(!raced.is_empty());
     let mut passed = 0;
@@ -96,7 +89,7 @@ fn gepa_gates_on_three_items_and_scores_what_passes_on_all_of_validation() {
 fn random_search_scores_every_demo_set_on_all_of_validation() {
     let dir = tempfile::tempdir().unwrap();
     run(dir.path(), "random", "run", 600);
-    let events = events(dir.path(), "run");
+    let events = log(&dir.path().join("run"), "events.jsonl");
     let scored: Vec<_> = events.iter().filter(|e| e["event"] == "scored").collect();
     // 480 calls for the search pay 8 readings of 60 items.
     assert_eq!(scored.len(), 8);

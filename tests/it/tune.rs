@@ -4,7 +4,7 @@ mod levers;
 
 use std::path::Path;
 
-use super::harness::{artefacts, experiment, pluralis, summary, text};
+use super::harness::{artefacts, experiment, log, pluralis, summary, text};
 
 fn tune(dir: &Path, out: &str, more: &[&str]) -> std::process::Output {
     let config = experiment("simulated.toml");

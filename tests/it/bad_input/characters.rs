@@ -63,12 +63,7 @@ fn nul_and_what_is_not_utf8() {
     table_refused("t.csv", "Trait,Vote\nu\0o,NO\n", &["row 2", "a NUL byte"]);
     table_refused("t.csv", b"Trait,Vote\na\xf1o,NO\n", &["row 2", "not UTF-8"]);
     table_refused("t.csv", b"\xff\xfeT\0r\0", &["UTF-16", "save it as UTF-8"]);
-    for file in [
-        "exp.toml",
-        "task/task.toml",
-        "task/seed.toml",
-        "task/completion.item.tera",
-    ] {
+    for file in WRITTEN {
         let dir = experiment_folder();
         let mut bytes = std::fs::read(dir.path().join(file)).unwrap();
         bytes.extend(b"\n# \xff\n");

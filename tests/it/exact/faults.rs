@@ -265,11 +265,7 @@ fn a_version_beyond_the_models_context_costs_three_calls() {
     let more = ["--no-cache", "--set", "budget.calls=500"];
     succeed(&tune_server(dir.path(), &config, "run", &more));
     let run = dir.path().join("run");
-    let events = std::fs::read_to_string(run.join("events.jsonl")).unwrap();
-    let events: Vec<Value> = events
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
+    let events = log(&run, "events.jsonl");
     let beyond: Vec<&Value> = events
         .iter()
         .filter(|e| e["outcome"] == "no answers")

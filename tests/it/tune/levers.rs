@@ -4,10 +4,7 @@ use super::*;
 
 /// The events of a run with these names.
 fn events(run: &Path, names: &[&str]) -> Vec<serde_json::Value> {
-    let text = std::fs::read_to_string(run.join("events.jsonl")).unwrap();
-    let all = text
-        .lines()
-        .map(|l| serde_json::from_str::<serde_json::Value>(l).unwrap());
+    let all = log(run, "events.jsonl").into_iter();
     all.filter(|e| names.iter().any(|n| e["event"] == *n))
         .collect()
 }
@@ -98,11 +95,8 @@ fn more_demos_pass_with_any_gain_and_patience_ends() {
 fn a_gate_by_betting_lets_the_planted_failures_pass_too_and_asks_for_more_items() {
     let dir = tempfile::tempdir().unwrap();
     let n = |out: &str| -> Vec<u64> {
-        let text = std::fs::read_to_string(dir.path().join(out).join("events.jsonl")).unwrap();
-        let events = text
-            .lines()
-            .map(|l| serde_json::from_str::<serde_json::Value>(l).unwrap());
-        events
+        log(&dir.path().join(out), "events.jsonl")
+            .iter()
             .filter(|e| e["outcome"] == "passed")
             .map(|e| e["n"].as_u64().unwrap())
             .collect()
