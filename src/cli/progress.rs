@@ -158,6 +158,16 @@ impl Display {
                 percent(look.upper),
                 look.n
             ),
+            Event::Compared {
+                version,
+                n,
+                disagreement,
+                ..
+            } => format!(
+                "{version}, the seed version, disagrees {} on validation (n={n}): the leader's gain \
+                 over it may be chance",
+                percent(*disagreement)
+            ),
             Event::Stopped { best, .. } => format!("stopped; chosen version {best}"),
             Event::TestRead { .. } => return,
         };

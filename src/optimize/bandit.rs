@@ -43,6 +43,13 @@ impl Arms {
         }
     }
 
+    /// Whether an edit of the kind was tried and did not pass.
+    fn lost(&self, kind: Kind) -> bool {
+        self.0
+            .get(&kind)
+            .is_some_and(|(_, losses)| *losses > kind.prior().1)
+    }
+
     /// The next edit of the opening: the kinds that need no writer and most often help by most, each
     /// of them once, and growth until it does not pass.
     fn opening(&self, kinds: &[Kind]) -> Option<Kind> {
@@ -93,7 +100,10 @@ pub(super) async fn next(
         .filter(|(i, _)| *i != parent)
         .map(|(_, c)| &c.version)
         .collect();
-    let material = bench.material(&version, cards, card, &others);
+    let material = Material {
+        demos_failed: pool.arms.lost(Kind::CoverDemos),
+        ..bench.material(&version, cards, card, &others)
+    };
     let kinds: Vec<Kind> = Kind::ALL
         .into_iter()
         .filter(|k| {

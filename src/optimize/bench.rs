@@ -59,6 +59,9 @@ pub struct SearchOptions {
     pub gate_alpha: f64,
     /// By what the version that is handed over is chosen.
     pub choice: Choice,
+    /// Read validation with the seed version too, where the leader's gain over it on `tune` cannot be
+    /// told from chance at the stop rule's error rate, and hand over the better of the two.
+    pub guard_start: bool,
     /// Open with a set of demos, words under them and growth of the set, before the kinds of
     /// proposals are drawn by what they were worth; off: they are drawn from the start.
     pub opening: bool,
@@ -125,6 +128,7 @@ impl Default for SearchOptions {
             gate: Gate::Permutation,
             gate_alpha: 0.2,
             choice: Choice::LeastLoss,
+            guard_start: true,
             opening: true,
             bandit: true,
             without: Vec::new(),
@@ -234,6 +238,7 @@ impl Bench<'_> {
             max_demos: self.search.max_demos,
             nearest: self.search.nearest,
             calibrated: self.search.calibration,
+            demos_failed: false,
             others,
         }
     }

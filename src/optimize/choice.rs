@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::bench::Bench;
-use super::pool::Pool;
-use super::race::{by_group, harm, paired};
+use super::bench::{Bench, TuneError};
+use super::event::Event;
+use super::pool::{Pool, mean};
+use super::race::{by_group, chance, harm, paired};
 use crate::agreement::tail_t;
 
 /// By what the version that is handed over is chosen.
@@ -21,6 +22,43 @@ pub enum Choice {
 }
 
 impl Pool {
+    /// Whether a candidate's gain over the seed version, on the items of `tune` that both were judged
+    /// on, cannot be told from chance, so that validation has to say which of them is better. An edit
+    /// that is believed to help passes a race by luck now and then.
+    pub(super) fn is_doubtful(&self, bench: &Bench<'_>, candidate: usize) -> bool {
+        let (seed, own) = (&self.candidates[0], &self.candidates[candidate]);
+        if !bench.search.guard_start || candidate == 0 || seed.looked {
+            return false;
+        }
+        let both = own.losses.iter();
+        let diffs: Vec<(usize, f64)> = both
+            .filter_map(|(i, loss)| Some((*i, seed.losses.get(i)? - loss)))
+            .collect();
+        let draws = bench.streams.seed_of(candidate, "doubt");
+        chance(bench, &self.weigh(0, &diffs), draws) >= bench.stop.alpha
+    }
+
+    /// Judges validation with the seed version too where the leader, which was looked at, is doubtful
+    /// and the budget pays for it: of the two, the one with less loss is handed over.
+    pub(super) async fn compare_with_seed(&mut self, bench: &Bench<'_>) -> Result<(), TuneError> {
+        let leader = self.leader();
+        let told = self.candidates[leader].validation_loss.is_some();
+        if !told || !self.is_doubtful(bench, leader) || !self.pays_look(bench, 0) {
+            return Ok(());
+        }
+        if self.look(bench, 0).await? {
+            let seed = &self.candidates[0];
+            let scored = seed.scored(bench, bench.validation);
+            bench.emit(&Event::Compared {
+                version: seed.version.short(),
+                n: scored.len(),
+                disagreement: mean(scored.values().map(|s| s.distance)),
+                loss: mean(scored.values().map(|s| s.loss)),
+            })?;
+        }
+        Ok(())
+    }
+
     /// Settles which candidate is handed over, where the least loss does not say it.
     pub(super) fn settle(&mut self, bench: &Bench<'_>) {
         if bench.search.choice == Choice::LeastLoss {

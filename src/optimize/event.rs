@@ -93,6 +93,18 @@ pub enum Event {
     },
     /// Validation was looked at.
     Looked(Look),
+    /// Validation was read with the seed version too, because the leader's gain over it on `tune`
+    /// could not be told from chance. Claims nothing, and spends none of the error rate of looks.
+    Compared {
+        /// The seed version.
+        version: String,
+        /// Items with a verdict.
+        n: usize,
+        /// Mean disagreement.
+        disagreement: f64,
+        /// Mean log loss.
+        loss: f64,
+    },
     /// The loop ended.
     Stopped {
         /// Why.

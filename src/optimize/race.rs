@@ -16,7 +16,7 @@ use crate::agreement::paired::{self, Tail};
 use crate::agreement::sequential::PairedBet;
 use crate::disagreement::Card;
 use crate::ledger::Halt;
-use crate::propose::Kind;
+use crate::propose::{Burden, Kind};
 
 /// Draws of the sign-flip test.
 const DRAWS: usize = 2_000;
@@ -85,13 +85,14 @@ pub(super) async fn run(
         let share = stage.len() as f64 / order.len().max(1) as f64;
         let alpha = bench.search.gate_alpha * share - spent;
         spent = bench.search.gate_alpha * share;
-        let mut verdict = if kind.is_presumed(&pool.candidates[parent].version) {
-            let patient = !pool.is_scarce(bench, &child.version);
+        let burden = kind.burden(&pool.candidates[parent].version);
+        let mut verdict = if burden == Burden::Proof {
+            verdict(bench, pool, &diffs, alpha, last)
+        } else {
+            let patient = burden == Burden::Patience && !pool.is_scarce(bench, &child.version);
             let second = size > bench.search.first_stage;
             let enough = bench.search.first_stage.min(order.len());
             presumed(bench, pool, &diffs, enough, last || second, patient)
-        } else {
-            verdict(bench, pool, &diffs, alpha, last)
         };
         if verdict.outcome == "passed" && harms_others(bench, pool, parent, &plain) {
             verdict.outcome = "harms others";
@@ -150,10 +151,10 @@ async fn heat(
     Ok(children.pop())
 }
 
-/// What a stage says of a child that is believed to help: it is dropped early only where a test says
-/// that it does harm, and passes with any gain at the last of its stages, which is the last that the
-/// budget paid for where that were `enough` items. Where calls are scarce, it has to gain from the
-/// first stage on.
+/// What a stage says of a child that needs no proof: it is dropped early only where a test says that
+/// it does harm, and passes with any gain at the last of its stages, which is the last that the
+/// budget paid for where that were `enough` items. Without patience, as where calls are scarce, it
+/// has to gain from the first stage on.
 fn presumed(
     bench: &Bench<'_>,
     pool: &Pool,
@@ -196,7 +197,12 @@ fn harms_others(bench: &Bench<'_>, pool: &Pool, parent: usize, diffs: &[(usize, 
 /// The one-sided p-value that differences are a loss, by sign flips; 1 where there are none.
 pub(super) fn harm(bench: &Bench<'_>, diffs: impl Iterator<Item = (usize, f64)>, seed: u64) -> f64 {
     let losses: Vec<(usize, f64)> = diffs.map(|(i, d)| (i, -d)).collect();
-    let sums = by_group(bench, &losses);
+    chance(bench, &losses, seed)
+}
+
+/// The one-sided p-value that differences are a gain, by sign flips; 1 where there are none.
+pub(super) fn chance(bench: &Bench<'_>, diffs: &[(usize, f64)], seed: u64) -> f64 {
+    let sums = by_group(bench, diffs);
     paired::permutation(&sums, Tail::Above, DRAWS, seed).unwrap_or(1.0)
 }
 
@@ -250,9 +256,7 @@ fn verdict(
     let (p, alpha) = match bench.search.gate {
         Gate::Permutation => {
             let seed = bench.streams.seed_of(pool.step, "gate");
-            let sums = by_group(bench, diffs);
-            let p = paired::permutation(&sums, Tail::Above, DRAWS, seed);
-            (p.unwrap_or(1.0), alpha)
+            (chance(bench, diffs, seed), alpha)
         }
         Gate::Betting => {
             let mut bet = PairedBet::new();

@@ -178,6 +178,9 @@ pub(super) async fn reached(
             return Ok(Some(StopReason::Threshold));
         }
     }
+    if ending.is_some() {
+        pool.compare_with_seed(bench).await?;
+    }
     Ok(ending)
 }
 

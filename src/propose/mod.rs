@@ -41,6 +41,8 @@ pub struct Material<'a> {
     pub nearest: usize,
     /// Whether label probabilities are calibrated, so that a rule for ties would say nothing new.
     pub calibrated: bool,
+    /// Whether a set of demos was tried and did not help.
+    pub demos_failed: bool,
     /// Other versions that passed, to merge with.
     pub others: &'a [&'a Version],
 }
@@ -137,14 +139,16 @@ impl Kind {
         matches!(self, Kind::Words | Kind::TieBreak | Kind::FieldFirst)
     }
 
-    /// Whether an edit of the kind is believed to help, so that a race asks for a gain and for no
-    /// proof of it: more demos help small and large models alike, by less than a race of a few dozen
-    /// items can show. A first set of demos is believed to help too; another set is not.
-    pub fn is_presumed(self, parent: &Version) -> bool {
+    /// What a race asks of an edit of the kind.
+    pub fn burden(self, parent: &Version) -> Burden {
         match self {
-            Kind::GrowDemos => true,
-            Kind::CoverDemos => parent.demos.is_empty(),
-            _ => false,
+            // More demos help small and large models alike, by less than a race of a few dozen items
+            // can show. A first set of demos is believed to help too; another set is not.
+            Kind::GrowDemos => Burden::Patience,
+            Kind::CoverDemos if parent.demos.is_empty() => Burden::Patience,
+            // Nothing speaks for the words that a version happens to start with.
+            Kind::Words => Burden::Gain,
+            _ => Burden::Proof,
         }
     }
 
@@ -171,15 +175,27 @@ impl Kind {
             Kind::FieldFirst => !texts::fields_first(material).is_empty(),
             Kind::Merge => !merge::parts(material).is_empty(),
             // Without demos a model does not know what the words stand for: words are compared
-            // under demos, unless there are none to be had.
+            // under demos, unless there are none to be had or they did not help.
             Kind::Words => {
-                (material.demos == 0 || !version.demos.is_empty())
+                let alone = material.demos == 0 || material.demos_failed;
+                (alone || !version.demos.is_empty())
                     && !texts::alternatives(material.task, version).is_empty()
             }
             Kind::Reflect => writer && material.card.is_some(),
             Kind::DropRule => !version.rules.is_empty(),
         }
     }
+}
+
+/// What a race asks of a child before it passes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Burden {
+    /// A gain that a test can tell from chance: nothing is believed of the edit beforehand.
+    Proof,
+    /// A gain at every stage: parent and child are as likely to be the better one.
+    Gain,
+    /// A gain at the last stage: the edit is believed to help.
+    Patience,
 }
 
 /// Edits of a kind that needs no writer, of which the best is wanted; none when the material has

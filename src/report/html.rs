@@ -286,6 +286,16 @@ fn steps(events: &[Value]) -> Vec<Step> {
                 .into(),
                 ..Step::default()
             }),
+            Some("compared") => out.push(Step {
+                what: "seed version on validation".into(),
+                edit: format!(
+                    "disagreement {}; the leader's gain over it may be chance",
+                    percent(event["disagreement"].as_f64().unwrap_or(1.0))
+                ),
+                items: event["n"].as_u64(),
+                outcome: "compared".into(),
+                ..Step::default()
+            }),
             _ => {}
         }
     }

@@ -101,6 +101,7 @@ fn proposal(training: &[&str], answer: &Response) -> Result<Edit, Refusal> {
         max_demos: 0,
         nearest: 0,
         calibrated: true,
+        demos_failed: false,
         others: &[],
     };
     read_edit(&material, answer)
