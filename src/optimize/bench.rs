@@ -59,8 +59,9 @@ pub struct SearchOptions {
     pub gate_alpha: f64,
     /// By what the version that is handed over is chosen.
     pub choice: Choice,
-    /// Read validation with the seed version too, where the leader's gain over it on `tune` cannot be
-    /// told from chance at the stop rule's error rate, and hand over the better of the two.
+    /// At the end, where the leader's gain over the seed version on `tune` cannot be told from chance
+    /// at the stop rule's error rate, read validation with both, or as much of it as the budget pays
+    /// for, and hand over the one with less loss.
     pub guard_start: bool,
     /// Open with a set of demos, words under them and growth of the set, before the kinds of
     /// proposals are drawn by what they were worth; off: they are drawn from the start.

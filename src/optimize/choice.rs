@@ -1,11 +1,12 @@
 //! Which version is handed over at the end of a search.
 
+use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
 
 use super::bench::{Bench, TuneError};
 use super::event::Event;
 use super::pool::{Pool, mean};
-use super::race::{by_group, chance, harm, paired};
+use super::race::{by_group, chance, harm, paired, take_turns};
 use crate::agreement::tail_t;
 
 /// By what the version that is handed over is chosen.
@@ -38,25 +39,51 @@ impl Pool {
         chance(bench, &self.weigh(0, &diffs), draws) >= bench.stop.alpha
     }
 
-    /// Judges validation with the seed version too where the leader, which was looked at, is doubtful
-    /// and the budget pays for it: of the two, the one with less loss is handed over.
-    pub(super) async fn compare_with_seed(&mut self, bench: &Bench<'_>) -> Result<(), TuneError> {
-        let leader = self.leader();
-        let told = self.candidates[leader].validation_loss.is_some();
-        if !told || !self.is_doubtful(bench, leader) || !self.pays_look(bench, 0) {
-            return Ok(());
+    /// The end of a search whose leader is doubtful: leader and seed version are judged on the same
+    /// items of validation, as many as the budget pays for with both, and the one with less loss there
+    /// is handed over. Says whether that was done: not where so few could be paid that they would say
+    /// nothing, or where validation was looked at before.
+    pub(super) async fn compare_with_seed(
+        &mut self,
+        bench: &Bench<'_>,
+        leader: usize,
+    ) -> Result<bool, TuneError> {
+        if !self.looks.is_empty() || !self.is_doubtful(bench, leader) {
+            return Ok(false);
         }
-        if self.look(bench, 0).await? {
-            let seed = &self.candidates[0];
-            let scored = seed.scored(bench, bench.validation);
-            bench.emit(&Event::Compared {
-                version: seed.version.short(),
-                n: scored.len(),
-                disagreement: mean(scored.values().map(|s| s.distance)),
-                loss: mean(scored.values().map(|s| s.loss)),
-            })?;
+        let items = self.affordable_validation(bench, leader);
+        if items.len() < bench.search.first_stage.min(bench.validation.len()) {
+            return Ok(false);
         }
-        Ok(())
+        if !self.look_at(bench, leader, &items).await? || !self.look_at(bench, 0, &items).await? {
+            return Ok(false);
+        }
+        let seed = &self.candidates[0];
+        let scored = seed.scored(bench, &items);
+        bench.emit(&Event::Compared {
+            version: seed.version.short(),
+            n: scored.len(),
+            disagreement: mean(scored.values().map(|s| s.distance)),
+            loss: mean(scored.values().map(|s| s.loss)),
+        })?;
+        Ok(true)
+    }
+
+    /// As many items of validation as the budget pays for with a candidate and the seed version
+    /// both, locales and labels taking turns.
+    fn affordable_validation(&self, bench: &Bench<'_>, candidate: usize) -> Vec<usize> {
+        let calls = |index: usize| {
+            let version = &self.candidates[index].version;
+            bench.judge.calls_per_item(version) as u64
+        };
+        let mut items = bench.validation.to_vec();
+        items.shuffle(&mut bench.streams.of(0, "validation"));
+        let mut items = take_turns(bench, items);
+        if let Some(left) = bench.calls_left() {
+            let most = left / (calls(0) + calls(candidate)).max(1);
+            items.truncate(usize::try_from(most).unwrap_or(usize::MAX));
+        }
+        items
     }
 
     /// Settles which candidate is handed over, where the least loss does not say it.

@@ -93,8 +93,9 @@ pub enum Event {
     },
     /// Validation was looked at.
     Looked(Look),
-    /// Validation was read with the seed version too, because the leader's gain over it on `tune`
-    /// could not be told from chance. Claims nothing, and spends none of the error rate of looks.
+    /// The items of validation that the leader is looked at with were read with the seed version too,
+    /// because the leader's gain over it on `tune` could not be told from chance. Claims nothing, and
+    /// spends none of the error rate of looks.
     Compared {
         /// The seed version.
         version: String,

@@ -31,10 +31,6 @@ const SCARCE: u64 = 3;
 /// beside the splits is worth more as search than as a figure of validation.
 const END_SHARE: u64 = 3;
 
-/// The same where the leader may be no better than the seed version: finding nothing is worth less
-/// than knowing it.
-const DOUBTFUL_END_SHARE: u64 = 2;
-
 /// All candidates that passed, the seed first.
 pub struct Pool {
     /// In order of admission.
@@ -140,30 +136,12 @@ impl Pool {
         if candidate.looked {
             return 0;
         }
+        let most = self.budget.map_or(u64::MAX, |calls| calls / END_SHARE);
         let (tune, validation) = self.ending(bench, candidate);
-        self.within(END_SHARE, [tune + validation, validation])
-    }
-
-    /// The same for the leader: where it is doubtful, also what validation takes with the seed
-    /// version.
-    fn reserve_of_leader(&self, bench: &Bench<'_>) -> u64 {
-        let index = self.leader();
-        let leader = &self.candidates[index];
-        let plain = self.reserve(bench, leader);
-        if self.budget.is_none() || leader.looked || !self.is_doubtful(bench, index) {
-            return plain;
-        }
-        let (tune, validation) = self.ending(bench, leader);
-        let (_, seed) = self.ending(bench, &self.candidates[0]);
-        let both = validation + seed;
-        plain.max(self.within(DOUBTFUL_END_SHARE, [tune + both, both]))
-    }
-
-    /// The first of the sums that is within a share of the budget; 0 where none is.
-    fn within(&self, share: u64, sums: [u64; 2]) -> u64 {
-        let most = self.budget.map_or(u64::MAX, |calls| calls / share);
-        let mut sums = sums.into_iter();
-        sums.find(|&calls| calls <= most).unwrap_or(0)
+        [tune + validation, validation]
+            .into_iter()
+            .find(|&calls| calls <= most)
+            .unwrap_or(0)
     }
 
     /// Calls that the rest of `tune`, and validation, take with a candidate.
@@ -179,7 +157,8 @@ impl Pool {
 
     /// Whether so many more calls can be paid without touching what the leader's end takes.
     pub(super) fn affords(&self, bench: &Bench<'_>, calls: usize) -> bool {
-        self.leaves(bench, calls as u64, self.reserve_of_leader(bench))
+        let reserve = self.reserve(bench, &self.candidates[self.leader()]);
+        self.leaves(bench, calls as u64, reserve)
     }
 
     /// Whether a stage of a race can be paid: what it takes with the parent and with the child, and
@@ -312,12 +291,6 @@ impl Pool {
         (!self.candidates[leader].looked).then_some(leader)
     }
 
-    /// Whether the budget pays for validation with a candidate.
-    pub(super) fn pays_look(&self, bench: &Bench<'_>, index: usize) -> bool {
-        let (_, validation) = self.ending(bench, &self.candidates[index]);
-        bench.calls_left().is_none_or(|left| left >= validation)
-    }
-
     /// Whether the budget pays for the rest of `tune` and for validation with a candidate.
     pub(super) fn pays_whole_look(&self, bench: &Bench<'_>, index: usize) -> bool {
         let (tune, validation) = self.ending(bench, &self.candidates[index]);
@@ -335,7 +308,8 @@ impl Pool {
         bench: &Bench<'_>,
         index: usize,
     ) -> Result<bool, TuneError> {
-        let pays = self.pays_look(bench, index);
+        let (_, validation) = self.ending(bench, &self.candidates[index]);
+        let pays = bench.calls_left().is_none_or(|left| left >= validation);
         if !pays || self.pays_whole_look(bench, index) {
             self.extend(bench, index, bench.tune).await?;
         }
@@ -343,14 +317,23 @@ impl Pool {
             self.candidates[index].looked = true;
             return Ok(false);
         }
+        self.look_at(bench, index, bench.validation).await
+    }
+
+    /// Judges a candidate on items of validation; says whether its loss there is known now, which it
+    /// is where all of them could be judged: fewer would compare candidates on different items.
+    pub(super) async fn look_at(
+        &mut self,
+        bench: &Bench<'_>,
+        index: usize,
+        items: &[usize],
+    ) -> Result<bool, TuneError> {
         let mut candidate = self.candidates[index].clone();
         candidate.looked = true;
-        self.judge_missing(bench, &mut candidate, bench.validation)
-            .await?;
-        let scored = candidate.scored(bench, bench.validation);
-        // A part of the split would compare candidates on different items.
+        self.judge_missing(bench, &mut candidate, items).await?;
+        let scored = candidate.scored(bench, items);
         let voted = |i: &&usize| has_votes(&bench.items[**i]);
-        if !scored.is_empty() && scored.len() == bench.validation.iter().filter(voted).count() {
+        if !scored.is_empty() && scored.len() == items.iter().filter(voted).count() {
             let loss = |s: &Scored| {
                 if bench.search.loss {
                     s.loss

@@ -167,7 +167,8 @@ pub(super) async fn reached(
     };
     if let Some(leader) = pool.unseen()
         && worth_a_look(bench, pool, leader, ending.is_some()).await?
-        && pool.look(bench, leader).await?
+        && (ending.is_some() && pool.compare_with_seed(bench, leader).await?
+            || pool.look(bench, leader).await?)
     {
         let number = pool.looks.len() + 1;
         let look = judge_look(bench, &pool.candidates[leader], number);
@@ -177,9 +178,6 @@ pub(super) async fn reached(
         if passed {
             return Ok(Some(StopReason::Threshold));
         }
-    }
-    if ending.is_some() {
-        pool.compare_with_seed(bench).await?;
     }
     Ok(ending)
 }
