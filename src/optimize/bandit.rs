@@ -101,7 +101,7 @@ pub(super) async fn next(
         .map(|(_, c)| &c.version)
         .collect();
     let material = Material {
-        demos_failed: pool.arms.lost(Kind::CoverDemos),
+        words_alone: pool.arms.lost(Kind::CoverDemos) && pool.pays_for_words(bench, &version),
         ..bench.material(&version, cards, card, &others)
     };
     let kinds: Vec<Kind> = Kind::ALL

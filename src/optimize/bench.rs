@@ -239,7 +239,7 @@ impl Bench<'_> {
             max_demos: self.search.max_demos,
             nearest: self.search.nearest,
             calibrated: self.search.calibration,
-            demos_failed: false,
+            words_alone: false,
             others,
         }
     }

@@ -27,6 +27,10 @@ const AMPLE: u64 = 10;
 /// The budget is scarce when it began with less than so many readings of `tune`.
 const SCARCE: u64 = 3;
 
+/// Label words are compared without demos where the budget began with so many readings of `tune`: a
+/// heat and the race of its winner may take one.
+const WORDS_ALONE: u64 = 4;
+
 /// At most one of so many calls of a budget stays for the end of the search: a budget that is small
 /// beside the splits is worth more as search than as a figure of validation.
 const END_SHARE: u64 = 3;
@@ -125,8 +129,17 @@ impl Pool {
 
     /// Whether the search began with little more than a reading or two of `tune`.
     pub(super) fn is_scarce(&self, bench: &Bench<'_>, version: &Version) -> bool {
+        self.began_below(SCARCE, bench, version)
+    }
+
+    /// Whether the search began with enough to compare label words without demos.
+    pub(super) fn pays_for_words(&self, bench: &Bench<'_>, version: &Version) -> bool {
+        !self.began_below(WORDS_ALONE, bench, version)
+    }
+
+    fn began_below(&self, readings: u64, bench: &Bench<'_>, version: &Version) -> bool {
         let reading = reading(bench, version);
-        self.budget.is_some_and(|calls| calls < SCARCE * reading)
+        self.budget.is_some_and(|calls| calls < readings * reading)
     }
 
     /// Calls that stay for the end of the search, as far as they are no more than their share of the

@@ -68,10 +68,7 @@ pub(super) async fn run(
         let stage = &order[..size.min(order.len())];
         let last = stage.len() == order.len();
         if pool.affords_stage(bench, parent, &child, stage) {
-            let scouts = &stage[..SCOUTS.min(stage.len())];
-            pool.judge_missing(bench, &mut child, scouts).await?;
-            if child.fails_on(scouts) {
-                report(bench, &child, scouts.len(), &Verdict::nothing("no answers"))?;
+            if !answers(bench, pool, &mut child, stage).await? {
                 return Ok(Raced { kind, passed: None });
             }
             pool.judge_missing(bench, &mut child, stage).await?;
@@ -110,8 +107,26 @@ pub(super) async fn run(
     }
 }
 
-/// The best of several children, all on the same items: half of them, the worse half, is given up
-/// after each stage. `None` where the budget does not pay for it.
+/// Whether the model gives a label for any of the first items of a stage. Where it gives none, the
+/// others are not paid for, and that is written down.
+async fn answers(
+    bench: &Bench<'_>,
+    pool: &mut Pool,
+    child: &mut Candidate,
+    stage: &[usize],
+) -> Result<bool, TuneError> {
+    let scouts = &stage[..SCOUTS.min(stage.len())];
+    pool.judge_missing(bench, child, scouts).await?;
+    let fails = child.fails_on(scouts);
+    if fails {
+        report(bench, child, scouts.len(), &Verdict::nothing("no answers"))?;
+    }
+    Ok(!fails)
+}
+
+/// The best of several children, all on the same items. What does harm beside the parent is given up
+/// after a few of them, half of the rest, the worse half, after each later stage. `None` where nothing
+/// is left, or the budget does not pay for it.
 async fn heat(
     bench: &Bench<'_>,
     pool: &mut Pool,
@@ -122,7 +137,8 @@ async fn heat(
         return Ok(None);
     };
     let order = order(bench, pool, parent, first, None);
-    let mut size = (bench.search.first_stage / 2).max(1);
+    let ranking = (bench.search.first_stage / 2).max(1);
+    let mut size = ranking.div_ceil(2);
     while children.len() > 1 {
         let stage = &order[..size.min(order.len())];
         let calls = children.iter().map(|c| pool.calls(bench, c, stage)).sum();
@@ -132,23 +148,66 @@ async fn heat(
         }
         let mut ranked = Vec::new();
         for mut child in children {
+            if !answers(bench, pool, &mut child, stage).await? {
+                continue;
+            }
             pool.judge_missing(bench, &mut child, stage).await?;
-            ranked.push((pool.value(&losses(bench, &child, stage)), child));
+            if !does_harm(bench, pool, parent, &child, stage)? {
+                ranked.push((pool.value(&losses(bench, &child, stage)), child));
+            }
         }
-        // Stable, so that equal children keep the order in which they were proposed.
-        ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let best = ranked[0].0;
-        for (loss, child) in ranked.split_off(ranked.len().div_ceil(2)) {
-            let beaten = Verdict {
-                gain: best - loss,
-                ..Verdict::nothing("beaten")
-            };
-            report(bench, &child, stage.len(), &beaten)?;
+        if size >= ranking {
+            give_up_half(bench, &mut ranked, stage.len())?;
         }
         children = ranked.into_iter().map(|(_, child)| child).collect();
         size *= 2;
     }
     Ok(children.pop())
+}
+
+/// Whether a test says that a child of a heat does harm beside its parent, which is written down.
+fn does_harm(
+    bench: &Bench<'_>,
+    pool: &Pool,
+    parent: usize,
+    child: &Candidate,
+    stage: &[usize],
+) -> Result<bool, TuneError> {
+    let plain = paired(bench, &pool.candidates[parent], child, stage);
+    let diffs = pool.weigh(parent, &plain);
+    let seed = bench.streams.seed_of(pool.step, "heat");
+    let p = harm(bench, diffs.iter().copied(), seed);
+    // Its share of the items of a first stage: a handful by luck is no reason to give up good words.
+    let share = stage.len() as f64 / bench.search.first_stage.max(1) as f64;
+    let harms = p < bench.search.gate_alpha * share.min(1.0);
+    if harms {
+        let dropped = Verdict {
+            gain: mean(diffs.iter().map(|(_, d)| *d)),
+            p: Some(p),
+            outcome: "dropped",
+        };
+        report(bench, child, diffs.len(), &dropped)?;
+    }
+    Ok(harms)
+}
+
+/// Takes the worse half of the children of a heat out, by their losses.
+fn give_up_half(
+    bench: &Bench<'_>,
+    ranked: &mut Vec<(f64, Candidate)>,
+    n: usize,
+) -> Result<(), TuneError> {
+    // Stable, so that equal children keep the order in which they were proposed.
+    ranked.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let best = ranked.first().map_or(0.0, |(loss, _)| *loss);
+    for (loss, child) in ranked.split_off(ranked.len().div_ceil(2)) {
+        let beaten = Verdict {
+            gain: best - loss,
+            ..Verdict::nothing("beaten")
+        };
+        report(bench, &child, n, &beaten)?;
+    }
+    Ok(())
 }
 
 /// What a stage says of a child that needs no proof: it is dropped early only where a test says that

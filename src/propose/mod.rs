@@ -41,8 +41,9 @@ pub struct Material<'a> {
     pub nearest: usize,
     /// Whether label probabilities are calibrated, so that a rule for ties would say nothing new.
     pub calibrated: bool,
-    /// Whether a set of demos was tried and did not help.
-    pub demos_failed: bool,
+    /// Whether label words may be compared without demos: these were tried and did not help, and
+    /// the budget allows for it.
+    pub words_alone: bool,
     /// Other versions that passed, to merge with.
     pub others: &'a [&'a Version],
 }
@@ -177,7 +178,7 @@ impl Kind {
             // Without demos a model does not know what the words stand for: words are compared
             // under demos, unless there are none to be had or they did not help.
             Kind::Words => {
-                let alone = material.demos == 0 || material.demos_failed;
+                let alone = material.demos == 0 || material.words_alone;
                 (alone || !version.demos.is_empty())
                     && !texts::alternatives(material.task, version).is_empty()
             }

@@ -8,6 +8,7 @@ mod faults;
 mod kill;
 mod replay;
 mod server;
+mod words;
 
 use std::collections::HashMap;
 use std::path::Path;

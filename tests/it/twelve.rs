@@ -101,7 +101,7 @@ fn proposal(training: &[&str], answer: &Response) -> Result<Edit, Refusal> {
         max_demos: 0,
         nearest: 0,
         calibrated: true,
-        demos_failed: false,
+        words_alone: false,
         others: &[],
     };
     read_edit(&material, answer)

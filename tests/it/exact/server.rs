@@ -133,7 +133,7 @@ fn answer(mut stream: TcpStream, state: &State) -> std::io::Result<()> {
     )
 }
 
-const MARKS: [&str; 18] = [
+pub const MARKS: [&str; 18] = [
     "cruel",
     "falsa",
     "ruin",
