@@ -127,7 +127,7 @@ def main():
                             row = pluralis(a, system, cap, seed, folder)
                     elif system == "hand":
                         allow(a.port, 10**9)
-                        row = json.loads(subprocess.check_output([sys.executable, os.path.join(HERE, "hand.py"), a.items, str(a.port), str(seed), str(a.concurrency)]))
+                        row = json.loads(subprocess.check_output([sys.executable, os.path.join(HERE, "hand.py"), a.data, a.items, str(a.port), str(seed), str(a.concurrency)]))
                     else:
                         out = subprocess.check_output([sys.executable, os.path.join(HERE, "peers.py"), a.data, a.items, system, str(a.port), str(key[2]), str(seed), str(a.concurrency)])
                         row = json.loads(out.splitlines()[-1])
