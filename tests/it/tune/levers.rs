@@ -278,7 +278,7 @@ fn by_lower_bound_nothing_is_handed_over_that_is_not_surely_better_than_the_seed
 fn a_leader_that_may_be_there_by_luck_is_compared_with_the_seed_version_on_validation() {
     let dir = tempfile::tempdir().unwrap();
     // Few calls for 120 items of tune: the leader's gain is seen on few of them.
-    let small = ["--set", "stop.threshold=0.001", "--set", "budget.calls=500"];
+    let small = ["--set", "stop.threshold=0.001", "--set", "budget.calls=400"];
     let tuned = |out: &str, seed: &str, more: &[&str]| {
         let run = tune(
             dir.path(),
@@ -289,7 +289,7 @@ fn a_leader_that_may_be_there_by_luck_is_compared_with_the_seed_version_on_valid
         dir.path().join(out)
     };
     let mut handed_over = Vec::new();
-    for seed in ["seed=1", "seed=7"] {
+    for seed in ["seed=1", "seed=10"] {
         let run = tuned(seed, seed, &[]);
         let (compared, looked) = (events(&run, &["compared"]), events(&run, &["looked"]));
         let (seed_version, leader) = (&compared[0], &looked[0]);
@@ -301,11 +301,11 @@ fn a_leader_that_may_be_there_by_luck_is_compared_with_the_seed_version_on_valid
         let better = if keeps { seed_version } else { leader };
         assert_eq!(events(&run, &["stopped"])[0]["best"], better["version"]);
         let spent = summary(&run)["spent"].clone();
-        assert!(spent["calls"].as_u64().unwrap() <= 500, "{spent}");
+        assert!(spent["calls"].as_u64().unwrap() <= 400, "{spent}");
         handed_over.push(keeps);
     }
     assert_eq!(handed_over, [false, true]);
-    let run = tuned("off", "seed=7", &["--set", "search.guard_start=false"]);
+    let run = tuned("off", "seed=10", &["--set", "search.guard_start=false"]);
     assert!(events(&run, &["compared"]).is_empty());
     assert_eq!(events(&run, &["looked"])[0]["n"], 60);
 }
