@@ -23,6 +23,26 @@ pub enum Choice {
 }
 
 impl Pool {
+    /// Judges the leader on the rest of `tune`, where the budget pays for that and for validation
+    /// after it, until one leads that was judged on all of it: what passed a race by luck falls back.
+    pub(super) async fn confirm_leader(&mut self, bench: &Bench<'_>) -> Result<(), TuneError> {
+        while let Some(leader) = self.unseen() {
+            let missing = |pool: &Self| {
+                pool.missing(bench, &pool.candidates[leader], bench.tune)
+                    .len()
+            };
+            let before = missing(self);
+            if before == 0 || !self.pays_whole_look(bench, leader) {
+                break;
+            }
+            self.extend(bench, leader, bench.tune).await?;
+            if missing(self) == before {
+                break; // another cap than that on calls is reached
+            }
+        }
+        Ok(())
+    }
+
     /// Whether a candidate's gain over the seed version, on the items of `tune` that both were judged
     /// on, cannot be told from chance, so that validation has to say which of them is better. An edit
     /// that is believed to help passes a race by luck now and then.

@@ -165,6 +165,9 @@ pub(super) async fn reached(
     } else {
         (pool.fruitless >= bench.stop.patience).then_some(StopReason::Patience)
     };
+    if ending.is_some() {
+        pool.confirm_leader(bench).await?;
+    }
     if let Some(leader) = pool.unseen()
         && worth_a_look(bench, pool, leader, ending.is_some()).await?
         && (ending.is_some() && pool.compare_with_seed(bench, leader).await?
