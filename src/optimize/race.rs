@@ -141,7 +141,9 @@ async fn heat(
     let mut size = ranking.div_ceil(2);
     while children.len() > 1 {
         let stage = &order[..size.min(order.len())];
-        let calls = children.iter().map(|c| pool.calls(bench, c, stage)).sum();
+        // What the first ranking takes: the few items before it rank nobody.
+        let ranked = &order[..size.max(ranking).min(order.len())];
+        let calls = children.iter().map(|c| pool.calls(bench, c, ranked)).sum();
         if !pool.affords(bench, calls) {
             pool.exhausted = true;
             return Ok(None);
