@@ -21,6 +21,7 @@ STRATEGIES = {  # name: levers
     "pluralis, lower bound": ['search.choice="lower-bound"'],
     "pluralis, no bandit": ["search.bandit=false"],
     "pluralis, nearest demos": ["search.nearest=4"],
+    "pluralis, start not guarded": ["search.guard_start=false"],
 }
 CAPS = (200, 400, 800)
 binary, out = sys.argv[1:3]
