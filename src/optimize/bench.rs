@@ -61,7 +61,7 @@ pub struct SearchOptions {
     pub choice: Choice,
     /// At the end, where the leader's gain over the seed version on `tune` cannot be told from chance
     /// at the stop rule's error rate, read validation with both, or as much of it as the budget pays
-    /// for, and hand over the one with less loss.
+    /// for, and hand over the one with less loss. Choice by lower bound does without.
     pub guard_start: bool,
     /// Open with a set of demos, words under them and growth of the set, before the kinds of
     /// proposals are drawn by what they were worth; off: they are drawn from the start.

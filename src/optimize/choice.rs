@@ -48,7 +48,9 @@ impl Pool {
     /// that is believed to help passes a race by luck now and then.
     pub(super) fn is_doubtful(&self, bench: &Bench<'_>, candidate: usize) -> bool {
         let (seed, own) = (&self.candidates[0], &self.candidates[candidate]);
-        if !bench.search.guard_start || candidate == 0 || seed.looked {
+        // The lower bound is a guard of its own.
+        let guarded = bench.search.guard_start && bench.search.choice == Choice::LeastLoss;
+        if !guarded || candidate == 0 || seed.looked {
             return false;
         }
         let both = own.losses.iter();
