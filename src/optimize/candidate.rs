@@ -22,6 +22,8 @@ pub struct Candidate {
     pub edit: Option<Edit>,
     /// The card that the edit answers.
     pub card: Option<String>,
+    /// The p-value of its gain over the parent, where its race asked for proof.
+    pub proof: Option<f64>,
     /// Whether validation was looked at with it.
     pub looked: bool,
     /// Mean validation loss, once looked at.
@@ -38,6 +40,7 @@ impl Candidate {
             parent: None,
             edit: None,
             card: None,
+            proof: None,
             looked: false,
             validation_loss: None,
         }

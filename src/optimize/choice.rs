@@ -44,13 +44,17 @@ impl Pool {
     }
 
     /// Whether a candidate's gain over the seed version, on the items of `tune` that both were judged
-    /// on, cannot be told from chance, so that validation has to say which of them is better. An edit
-    /// that is believed to help passes a race by luck now and then.
+    /// on, cannot be told from chance, and no edit on the way to it was proven in its race, so that
+    /// validation has to say which of them is better. An edit that needs no proof passes a race by
+    /// luck now and then.
     pub(super) fn is_doubtful(&self, bench: &Bench<'_>, candidate: usize) -> bool {
         let (seed, own) = (&self.candidates[0], &self.candidates[candidate]);
         // The lower bound is a guard of its own.
         let guarded = bench.search.guard_start && bench.search.choice == Choice::LeastLoss;
         if !guarded || candidate == 0 || seed.looked {
+            return false;
+        }
+        if self.has_proof(candidate, bench.stop.alpha) {
             return false;
         }
         let both = own.losses.iter();
@@ -59,6 +63,15 @@ impl Pool {
             .collect();
         let draws = bench.streams.seed_of(candidate, "doubt");
         chance(bench, &self.weigh(0, &diffs), draws) >= bench.stop.alpha
+    }
+
+    /// Whether an edit on the way from the seed version to a candidate was proven in its race, at an
+    /// error rate shared by all steps so far.
+    fn has_proof(&self, candidate: usize, alpha: f64) -> bool {
+        let bar = alpha / self.step.max(1) as f64;
+        let up = |i: &usize| self.candidates[*i].parent;
+        std::iter::successors(Some(candidate), up)
+            .any(|i| self.candidates[i].proof.is_some_and(|p| p < bar))
     }
 
     /// The end of a search whose leader is doubtful: leader and seed version are judged on the same

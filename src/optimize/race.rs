@@ -100,7 +100,10 @@ pub(super) async fn run(
                 size *= 2;
                 continue;
             }
-            "passed" => Some(child),
+            "passed" => {
+                child.proof = verdict.p.filter(|_| burden == Burden::Proof);
+                Some(child)
+            }
             _ => None,
         };
         return Ok(Raced { kind, passed });

@@ -168,13 +168,18 @@ pub fn stopped(summary: &Summary) -> String {
         StopReason::Patience => "too many proposals in a row did not help",
     };
     let bound = summary.looks.last().map_or(String::new(), |look| {
+        // The seed version was handed over in place of what was looked at.
+        let what = match summary.versions.best.starts_with(&look.version) {
+            true => "the last bounds it at".to_owned(),
+            false => format!("the last bounds {}, the leader, at", look.version),
+        };
         let than = if look.human.is_some() {
             " more than a held-out rater"
         } else {
             ""
         };
         format!(
-            "; the last bounds it at {:.1} points{than}, to be below {:.1}",
+            "; {what} {:.1} points{than}, to be below {:.1}",
             100.0 * look.upper,
             100.0 * look.bar
         )
