@@ -4,7 +4,7 @@
 
 A row that stands in ROWS.jsonl is not made again. Systems: baseline, bfrs, mipro, gepa, simba (DSPy), hand, and Pluralis:
 """
-import argparse, json, os, shutil, subprocess, sys, tempfile, tomllib, urllib.request
+import argparse, json, os, shutil, subprocess, sys, tempfile, urllib.request
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "..", "..")
@@ -39,27 +39,6 @@ def allow(port, calls):
     urllib.request.urlopen(urllib.request.Request(f"http://127.0.0.1:{port}/_reset", body, {"content-type": "application/json"}))
 
 
-def prompt(folder):
-    """What the prompts of a version are made of, its locale notes apart."""
-    version = tomllib.load(open(os.path.join(folder, "version.toml"), "rb"))
-    for key in ("digest", "calibration", "lineage"):
-        version.pop(key, None)
-    notes = {k.removeprefix("locale-notes/"): version["sections"].pop(k) for k in list(version["sections"]) if k.startswith("locale-notes/")}
-    files = [open(os.path.join(folder, f), "rb").read() for f in ("demos.jsonl", "item.tera", "prefix.tera")]
-    return (version, files), notes
-
-
-def test_calls(run, summary, test):
-    """Calls that reading test took: once with each of the two versions, where the first's answers serve the second as far as
-    their prompts are the same."""
-    start = os.path.join(run, "versions", summary["versions"]["seed"][:12])
-    if summary["versions"]["seed"] == summary["versions"]["best"]:
-        return len(test)
-    (one, notes), (two, others) = prompt(start), prompt(os.path.join(run, "best"))
-    again = [x for x in test if one != two or notes.get(x["locale"]) != others.get(x["locale"])]
-    return len(test) + len(again)
-
-
 def pluralis(a, system, cap, seed, folder):
     rows = [json.loads(line) for line in open(a.items, encoding="utf-8")]
     test = {x["id"] for x in rows if x["split"] == "test"}
@@ -91,8 +70,7 @@ def pluralis(a, system, cap, seed, folder):
         if v["split"] == "test" and v["version"] == best:
             verdicts[v["item"]] = v.get("label")
     assert set(verdicts) == test, f"{len(verdicts)} verdicts on {len(test)} items of test"
-    # Nothing reads test before the end.
-    tuning = dict(summary["spent"], calls=summary["spent"]["calls"] - test_calls(run, summary, [x for x in rows if x["id"] in test]), version=best)
+    tuning = dict(summary["search"], version=best)
     if a.keep:
         shutil.copytree(run, os.path.join(a.keep, f"{a.data}-{system}-{cap}-{seed}"), dirs_exist_ok=True)
     return dict(data=a.data, system=system, cap=cap, seed=seed, verdicts=verdicts, note=summary["stop"], tuning=tuning)

@@ -63,6 +63,7 @@ pub(super) async fn execute(
         journal: &watched,
     };
     let (pool, reason) = optimize::tune(&bench, seed).await?;
+    let search = ledger.spent();
     reading_test();
     ledger.hold_back(Amount::default());
     let best = pool.best().clone();
@@ -85,7 +86,15 @@ pub(super) async fn execute(
     // The seed is read as its author wrote it: without a calibration that the run fitted.
     arms[0].0 = plan.start.clone();
     let told = seen.lock().unwrap_or_else(PoisonError::into_inner);
-    let done = finish::summarise(plan, ledger, endpoint, &pool, &told, reason, &arms);
+    let done = finish::summarise(
+        plan,
+        ledger,
+        endpoint,
+        &pool,
+        &told,
+        (reason, search),
+        &arms,
+    );
     drop(told);
     if let Some((a, b)) = done
         .summary

@@ -14,7 +14,7 @@ use super::summary::{self, Summary, Versions};
 use crate::data::Split;
 use crate::endpoint::Endpoint;
 use crate::judge::{Reading, Verdict};
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, Spent};
 use crate::optimize::{Pool, StopReason};
 use crate::prompt::Version;
 use crate::registry;
@@ -57,14 +57,15 @@ pub(super) struct VerdictLine {
     failure: Option<String>,
 }
 
-/// The figures of both versions on every split.
+/// The figures of both versions on every split; `search` is what the search used before `test`
+/// was read.
 pub(super) fn summarise(
     plan: &Plan,
     ledger: &Ledger,
     endpoint: &dyn Endpoint,
     pool: &Pool,
     seen: &Seen,
-    stop: StopReason,
+    (stop, search): (StopReason, Spent),
     arms: &[(Version, BTreeMap<usize, Verdict>)],
 ) -> Done {
     let measure = plan.config.search.measure;
@@ -135,6 +136,7 @@ pub(super) fn summarise(
         looks: pool.looks.clone(),
         steps: pool.step,
         spent: ledger.spent(),
+        search: Some(search),
         notes,
     };
     let mut made: Vec<Made> = ancestry::of_best(plan, pool, seen)

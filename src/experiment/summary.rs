@@ -49,8 +49,12 @@ pub struct Summary {
     pub looks: Vec<Look>,
     /// Steps of the loop.
     pub steps: usize,
-    /// What was used.
+    /// What was used, the reading of `test` included.
     pub spent: Spent,
+    /// What the search used, before `test` was read: the figure by which searches are compared.
+    /// Absent in files written before it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<Spent>,
     /// What the reader should know besides.
     pub notes: Vec<String>,
 }

@@ -117,6 +117,25 @@ fn what_reading_test_takes_is_held_back_under_every_cap() {
 }
 
 #[test]
+fn what_the_search_used_is_told_apart_from_the_reading_of_test() {
+    let dir = tempfile::tempdir().unwrap();
+    let s = run(dir.path(), "run", &["budget.calls=480"]);
+    let of = |part: &str, name: &str| s[part][name].as_u64().unwrap();
+    assert_ne!(s["versions"]["seed"], s["versions"]["best"]);
+    // Test has 60 items, read with either version; nothing is asked after it.
+    assert_eq!(of("spent", "calls") - of("search", "calls"), 120);
+    let log = attempts(&dir.path().join("run"));
+    let before = &log[..usize::try_from(of("search", "calls")).unwrap()];
+    for name in ["prompt_tokens", "completion_tokens"] {
+        let used = before
+            .iter()
+            .map(|line| line["outcome"]["answer"]["usage"][name].as_u64().unwrap())
+            .sum::<u64>();
+        assert_eq!(of("search", name), used, "{name}");
+    }
+}
+
+#[test]
 fn negative_amounts_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     for set in [
