@@ -112,6 +112,9 @@ def main():
                 except (subprocess.CalledProcessError, RuntimeError) as e:
                     print(key, "failed:", e, file=sys.stderr, flush=True)
                     continue
+                if not any(row["verdicts"].values()):
+                    print(key, "failed: no verdict at all; is the server up?", file=sys.stderr, flush=True)
+                    continue
                 labels = {x["id"]: x["meta"]["label"] for x in map(json.loads, open(a.items, encoding="utf-8"))}
                 wrong = sum(v != labels[i] for i, v in row["verdicts"].items()) / len(row["verdicts"])
                 print(*key, f"{100 * wrong:.1f} %", row["tuning"], row["note"], flush=True)
